@@ -1,6 +1,5 @@
 /* The parts that the programs of this folder share: a clock, processors and medians. */
-#ifndef BENCH_MEASURE_H
-#define BENCH_MEASURE_H
+#pragma once
 
 #include <sched.h>
 #include <stdlib.h>
@@ -48,5 +47,3 @@ static inline unsigned measure_rounds(unsigned count)
     double rounds = share && *share ? count * atof(share) : count;
     return rounds >= count ? count : rounds < 10 ? 10 : (unsigned)rounds;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The subcommands, and what they share: options, complaints, help. */
-#ifndef TOOLS_COMMAND_H
-#define TOOLS_COMMAND_H
+#pragma once
 
 #include <getopt.h>
 #include <stdbool.h>
@@ -57,5 +56,3 @@ void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Complains; its value is `status`. */
 #define complain_and(status, ...) (complain(__VA_ARGS__), (status))
-
-#endif

@@ -1,6 +1,5 @@
 /* Finds the RoCEv2 datagram in a captured packet, or the packet of InfiniBand. */
-#ifndef TOOLS_DISSECT_H
-#define TOOLS_DISSECT_H
+#pragma once
 
 #include "pcap.h"
 #include "wire/datagram.h"
@@ -22,5 +21,3 @@ struct dissection {
 
 /* Fills the dissection when the answer is one of the first two. */
 enum dissected dissect(const struct pcap_record *, struct dissection *);
-
-#endif

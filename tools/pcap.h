@@ -2,8 +2,7 @@
  *
  * A process that was killed while it wrote to a pcapng file leaves a part of a block, which blocks of other processes
  * may follow. The reader skips to the next block whose two lengths agree. */
-#ifndef TOOLS_PCAP_H
-#define TOOLS_PCAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -64,5 +63,3 @@ int pcap_adopt(struct pcap *, uint8_t *bytes, size_t length);
 bool pcap_next(struct pcap *, struct pcap_record *);
 
 void pcap_close(struct pcap *);
-
-#endif

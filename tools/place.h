@@ -1,6 +1,5 @@
 /* The places of the libraries that belong to this executable. */
-#ifndef TOOLS_PLACE_H
-#define TOOLS_PLACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ int place_execute(char *const *arguments);
 
 /* Writes the path of the first libibverbs.so.1 in the linker's cache, which programs load without us; "": no path. */
 void place_installed(char *to, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* The environment of programs under softverbs: what `run` gives its program and `env` prints. */
-#ifndef TOOLS_PREPARE_H
-#define TOOLS_PREPARE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -26,5 +25,3 @@ int prepare_option(const struct command *, int option, const char *value);
 /* Call it after all options: sets the rest, and checks that the directory can be entered. 0, or the exit status after a
  * sentence. */
 int prepare_environment(const struct command *, bool paths);
-
-#endif

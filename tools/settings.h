@@ -1,6 +1,5 @@
 /* Checks of the settings in the environment, or in the file that it names, before a program runs with them. */
-#ifndef TOOLS_SETTINGS_H
-#define TOOLS_SETTINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,5 +14,3 @@ bool settings_is_one(const char *entry);
 /* A variable of the environment, NAME=VALUE, whose name begins like ours and is not one of ours; NULL. Not refused: it
  * may be the user's own. */
 const char *settings_unknown(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* The tree that the kernel would show of our devices below /sys/class and /dev, as a list. */
-#ifndef TOOLS_SYSFS_H
-#define TOOLS_SYSFS_H
+#pragma once
 
 #include "config/device.h"
 #include "pci/entry.h"
@@ -10,5 +9,3 @@
  * (pci/pci.h), these and the files of pci/files.h replace devices/softverbs. Counters are 0; counters/sysfs_command.c
  * writes their values. */
 void sysfs_describe(const struct device *, unsigned count, sysfs_visit *, void *context);
-
-#endif

@@ -1,6 +1,5 @@
 /* The tree of sysfs.h as files: made once for each user and content, shared by all programs that run on it. */
-#ifndef TOOLS_TREE_H
-#define TOOLS_TREE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -14,5 +13,3 @@ int tree_make(const struct device *, unsigned count, char path[256], char *why, 
 
 /* Writes the same files into the directory, which is there; what is there already stays. 0 or a positive errno. */
 int tree_write(const char *path, const struct device *, unsigned count);
-
-#endif

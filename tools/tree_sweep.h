@@ -1,11 +1,8 @@
 /* Trees of files (tree.h) that no process needs any more. */
-#ifndef TOOLS_TREE_SWEEP_H
-#define TOOLS_TREE_SWEEP_H
+#pragma once
 
 /* Removes this user's trees in the directory whose names have the prefix, which have not been used for a day and which
  * no visible process has in its environment, if there are more than TREE_SWEEP_KEPT. Removes nothing else, and fails
  * silently. */
 enum { TREE_SWEEP_KEPT = 16 };
 void tree_sweep(const char *parent, const char *prefix);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * A wrapped function is not a cancellation point (base/uncancelled.h), in any system call, unless it waits for
  * events. */
-#ifndef ABI_AROUND_H
-#define ABI_AROUND_H
+#pragma once
 
 #include "base/result.h"
 #include "base/uncancelled.h"
@@ -47,5 +46,3 @@
         errno = errno_before;                                                                                          \
         refusal_end(&before_it, 0);                                                                                    \
     })
-
-#endif

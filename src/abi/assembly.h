@@ -1,9 +1,6 @@
 /* The layers' parts of a process (process/process.h). */
-#ifndef ABI_ASSEMBLY_H
-#define ABI_ASSEMBLY_H
+#pragma once
 
 #include "process/process.h"
 
 extern const struct process_parts assembly_parts;
-
-#endif

@@ -1,11 +1,8 @@
 /* The bottom of all layers of calls (calls/calls.h): each file fills in the functions that it has. */
-#ifndef ABI_BOTTOM_H
-#define ABI_BOTTOM_H
+#pragma once
 
 #include "calls/calls.h"
 
 void bottom_of_exports(struct calls *);    /* VERB, NEWER_VERB */
 void bottom_of_operations(struct calls *); /* MEMBER, FAST */
 void bottom_of_commands(struct calls *);   /* commands of librdmacm */
-
-#endif

@@ -1,7 +1,4 @@
 /* The mark of a function that programs may call; everything else of the library is hidden. */
-#ifndef ABI_EXPORT_H
-#define ABI_EXPORT_H
+#pragma once
 
 #define EXPORT __attribute__((visibility("default")))
-
-#endif

@@ -1,7 +1,6 @@
 /* Copies between the kernel's layouts and the library's, exported for librdmacm; no public header declares them. A
  * field that only one of the two structs has is left alone. */
-#ifndef ABI_MARSHAL_H
-#define ABI_MARSHAL_H
+#pragma once
 
 #include <infiniband/sa.h>
 #include <infiniband/verbs.h>
@@ -15,5 +14,3 @@ void ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *to, struct ib_uverbs_qp_attr
 
 void ibv_copy_path_rec_from_kern(struct ibv_sa_path_rec *to, struct ib_user_path_rec *from);
 void ibv_copy_path_rec_to_kern(struct ib_user_path_rec *to, struct ibv_sa_path_rec *from);
-
-#endif

@@ -1,6 +1,5 @@
 /* The operations that programs reach through function pointers of their context. */
-#ifndef ABI_OPERATIONS_H
-#define ABI_OPERATIONS_H
+#pragma once
 
 #include "verbs/object/context.h"
 
@@ -9,5 +8,3 @@ void operations_fill(struct context *);
 
 /* ibv_query_port(3), as programs call it through the table. */
 int operations_query_port(struct ibv_context *, uint8_t port, struct ibv_port_attr *, size_t size);
-
-#endif

@@ -1,7 +1,6 @@
 /* The private symbols that do something. The distribution's libmlx5, libefa and tools look for all of IBVERBS_PRIVATE_N
  * of their release; they call only verbs_register_driver_N and ibv_query_gid_type. Facts from rdma-core 25 to 65. */
-#ifndef ABI_PRIVATE_H
-#define ABI_PRIVATE_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -31,5 +30,3 @@ void __verbs_log(struct verbs_context *, uint32_t level, const char *format, ...
 
 /* Counts the attributes of a command for the kernel; no such command is ever sent. */
 unsigned __ioctl_final_num_attrs(unsigned count, void *linked);
-
-#endif

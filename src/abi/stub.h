@@ -2,8 +2,7 @@
  *
  * A stub is defined without parameters and called with some. The ABIs of Linux let the caller clean up, so nothing is
  * lost, and the 170 prototypes need not be repeated (many are of private types that no public header declares). */
-#ifndef ABI_STUB_H
-#define ABI_STUB_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,5 +48,3 @@ struct stub_entry {
     }
 
 extern const struct stub_entry stub_entries[]; /* generated; the last has no name */
-
-#endif

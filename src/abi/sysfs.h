@@ -1,6 +1,5 @@
 /* The library's helpers for sysfs. librdmacm, ibv_devinfo and Open MPI call them; no public header declares them. */
-#ifndef ABI_SYSFS_H
-#define ABI_SYSFS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -11,5 +10,3 @@ const char *ibv_get_sysfs_path(void);
 /* Reads DIRECTORY/FILE into the buffer, drops the last line end and appends a zero byte. Returns the length, or -1 if
  * the file can't be read or the zero byte has no room. An empty file leaves the buffer untouched. */
 int ibv_read_sysfs_file(const char *directory, const char *file, char *buffer, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* The functions that are not built yet, in one place: each fails with EOPNOTSUPP, logs that, and can be listed. */
-#ifndef ABI_UNSUPPORTED_H
-#define ABI_UNSUPPORTED_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -18,5 +17,3 @@ void unsupported_fill_qp(struct ibv_qp_ex *);
  * the exported functions that no file defines, and, if asked, the provider's interface, which stays empty for good. */
 void unsupported_each(bool with_private, void (*visit)(const char *name, const char *why, void *context),
                       void *context);
-
-#endif

@@ -1,7 +1,6 @@
 /* The adverse adapter of this process: which behaviours of adverse/adverse.def it shows, how often each was shown, and
  * the dice. A process without SOFTVERBS_ADVERSE shows no behaviour. */
-#ifndef ADVERSE_ADVERSE_H
-#define ADVERSE_ADVERSE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,5 +49,3 @@ uint64_t adverse_count(enum adverse);
 
 /* The behaviour's word in the list of the setting. */
 const char *adverse_word(enum adverse);
-
-#endif

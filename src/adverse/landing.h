@@ -1,7 +1,6 @@
 /* Bytes that have arrived and are not yet in memory. The owner of a list holds a lock around each call, and ensures
  * that the memory is still the program's (wire/guarded.h: it may be unmapped). */
-#ifndef ADVERSE_LANDING_H
-#define ADVERSE_LANDING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ bool landing_tear(const struct payload *, uint32_t offset, const struct iovec *t
 /* Writes the payload now, in pieces and in any order, with pauses. False: memory of either side is unmapped. */
 bool landing_scatter(const struct payload *, uint32_t offset, const struct iovec *to, uint32_t count,
                      struct adverse_source *);
-
-#endif

@@ -1,6 +1,5 @@
 /* The list of SOFTVERBS_ADVERSE: `seed=7,only=late-write,scale=10%`. */
-#ifndef ADVERSE_PLAN_H
-#define ADVERSE_PLAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ bool adverse_list_shows(const char *text, enum adverse);
 
 /* Reads the value of SOFTVERBS_SCHEDULE, "seed=7". False: it is invalid, and `why` is a sentence. */
 bool adverse_parse_schedule(const char *text, uint64_t *seed, char *why, size_t why_size);
-
-#endif

@@ -1,6 +1,5 @@
 /* A token bucket, which limits how often others may ask for something: the time at which the next token is due. */
-#ifndef BASE_BUCKET_H
-#define BASE_BUCKET_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -21,5 +20,3 @@ static inline bool bucket_take(struct bucket *bucket, nanos now, nanos each, uns
     bucket->due += each;
     return true;
 }
-
-#endif

@@ -1,9 +1,6 @@
 /* The struct that a member is part of. */
-#ifndef BASE_CONTAINER_H
-#define BASE_CONTAINER_H
+#pragma once
 
 #include <stddef.h>
 
 #define container_of(pointer, type, member) ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
-
-#endif

@@ -1,8 +1,7 @@
 /* Descriptors that the program never sees have high numbers, where RLIMIT_NOFILE permits. A program may close
  * descriptors that it did not open (closefrom(3), or a number twice) and then open files, which get the lowest numbers:
  * the library would read and write those. High numbers also leave those to the program that select(2) can handle. */
-#ifndef BASE_DESCRIPTOR_H
-#define BASE_DESCRIPTOR_H
+#pragma once
 
 #include <errno.h>
 #include <fcntl.h>
@@ -47,5 +46,3 @@ static inline bool descriptor_has_no_type(int descriptor)
     struct stat status;
     return descriptor >= DESCRIPTOR_HIGH || (!fstat(descriptor, &status) && !(status.st_mode & S_IFMT));
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* A write or truncate that grows a file over RLIMIT_FSIZE not only fails: it sends SIGXFSZ, which kills the process. */
-#ifndef BASE_FILE_LIMIT_H
-#define BASE_FILE_LIMIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,5 +11,3 @@ static inline bool file_limit_forbids(uint64_t size)
     struct rlimit limit;
     return !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < size;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Locks of files that a process holds for a moment, but may be stopped meanwhile, so that no caller waits without end.
  */
-#ifndef BASE_FILE_LOCK_H
-#define BASE_FILE_LOCK_H
+#pragma once
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,5 +22,3 @@ static inline int file_lock_byte(int fd, short type, off_t start)
     uncancelled_end(before);
     return error;
 }
-
-#endif

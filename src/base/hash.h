@@ -1,6 +1,5 @@
 /* A hash table whose links are in its entries, and whose owner gives the buckets. Several entries may have one key. */
-#ifndef BASE_HASH_H
-#define BASE_HASH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,5 +50,3 @@ static inline void hash_add(struct hash *hash, struct hash_entry *entry, uint64_
         entry->next->at = &entry->next;
     *bucket = entry;
 }
-
-#endif

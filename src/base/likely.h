@@ -1,6 +1,5 @@
 /* The likely result of a test, and functions that the fast path does not need. */
-#ifndef BASE_LIKELY_H
-#define BASE_LIKELY_H
+#pragma once
 
 #define likely(condition) __builtin_expect((condition) != 0, 1)
 #define unlikely(condition) __builtin_expect((condition) != 0, 0)
@@ -9,5 +8,3 @@
  * `__cold__` does more: it compiles the function for size, and makes each path to a call of it unlikely. A function
  * that is called less often than others may still be called often. */
 #define cold __attribute__((noinline))
-
-#endif

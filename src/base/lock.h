@@ -4,8 +4,7 @@
  * thread that waits for a preempted holder calls sched_yield, then sleeps briefly, so that two processors never burn a
  * time slice on each other and a waiter of a higher real-time priority cannot starve the holder. Not recursive. It uses
  * C11 atomics only, so ThreadSanitizer understands it. */
-#ifndef BASE_LOCK_H
-#define BASE_LOCK_H
+#pragma once
 
 #include <pthread.h>
 #include <sched.h>
@@ -186,5 +185,3 @@ static inline void mutex_release(struct mutex *mutex)
     lock_check_released(mutex);
     pthread_mutex_unlock(&mutex->mutex);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The records of builds that check locks; included by base/lock.h there and nowhere else. */
-#ifndef BASE_LOCK_CHECKS_H
-#define BASE_LOCK_CHECKS_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -67,5 +66,3 @@ static inline void lock_check_held(const struct lock_check *check)
     if (atomic_load_explicit(&check->owner, memory_order_relaxed) != pthread_self())
         lock_check_fails("a function is called without the lock that it needs", check->rank, 0);
 }
-
-#endif

@@ -8,8 +8,7 @@
  *
  * From progress back to control only mutex_try (report/event.c, report/report.c). No application callback and no
  * blocking call under a lock, but for those that ARCHITECTURE.md names. */
-#ifndef BASE_LOCK_ORDER_H
-#define BASE_LOCK_ORDER_H
+#pragma once
 
 enum lock_rank {
     LOCK_UNRANKED,   /* a lock without a place, as tests' own: not checked */
@@ -41,5 +40,3 @@ enum lock_rank {
                        program's  thread, while it keeps others out of everything */
     LOCK_LAST = LOCK_ATTACHING
 };
-
-#endif

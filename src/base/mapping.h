@@ -6,8 +6,7 @@
  * is not protected: docs/reference/choices.md.
  *
  * All functions are thread-safe, and may be called with any lock held but LOCK_ATTACHING. */
-#ifndef BASE_MAPPING_H
-#define BASE_MAPPING_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ void *mapping_make(size_t length, int protection, int flags, int descriptor, off
 void *mapping_allocate(size_t alignment, size_t size);
 /* Frees a block of mapping_allocate, with its size; NULL: nothing happens. */
 void mapping_free(void *, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* Time in all layers: nanoseconds of CLOCK_MONOTONIC, or of a test's virtual clock. */
-#ifndef BASE_NANOS_H
-#define BASE_NANOS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ static inline nanos nanos_backoff(unsigned asked)
     enum { DOUBLINGS = 6 };
     return NANOS_MILLISECOND << (asked < DOUBLINGS ? asked : DOUBLINGS);
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* Numbers that others must not guess: the first keys and queue pair numbers. They are random, unless SOFTVERBS_SEED
  * asks for the same ones in every run, so that tests and captures can be compared; devices on a network refuse that
  * (process/port.h). */
-#ifndef BASE_RANDOM_H
-#define BASE_RANDOM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -53,5 +52,3 @@ static inline uint32_t random_draw(const char *what, uint32_t count)
     pid_t self = getpid();
     return random_fold(random_mix(random_mix(hash, &now, sizeof now), &self, sizeof self));
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The clocks of the system, each as one number. */
-#ifndef BASE_READ_CLOCK_H
-#define BASE_READ_CLOCK_H
+#pragma once
 
 #include <time.h>
 
@@ -19,5 +18,3 @@ static inline int64_t read_clock_epoch(void)
 {
     return (int64_t)(read_clock(CLOCK_REALTIME) - read_clock(CLOCK_MONOTONIC));
 }
-
-#endif

@@ -9,8 +9,7 @@
  *   pointer   NULL, and errno
  *   nothing   it returns nothing, and does not fail
  *   plain     it does not fail, and makes no system call */
-#ifndef BASE_RESULT_H
-#define BASE_RESULT_H
+#pragma once
 
 #include <errno.h>
 
@@ -43,5 +42,3 @@ static inline int result_failure(int error)
 {
     return errno = error;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The settings of softverbs, from base/settings.def. */
-#ifndef BASE_SETTINGS_H
-#define BASE_SETTINGS_H
+#pragma once
 
 #include <stdlib.h>
 
@@ -57,5 +56,3 @@ static inline void setting_put(enum setting setting, const char *value)
 {
     setenv(setting_variable(setting), value, 1);
 }
-
-#endif

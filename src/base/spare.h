@@ -1,8 +1,7 @@
 /* A descriptor that is kept, so that a function that needs one for a moment still gets it when the program has used up
  * all that it may have (RLIMIT_NOFILE). Its number is low, unlike others (base/descriptor.h), so that it is of use
  * although the program has lowered the limit since. -1: there is no spare descriptor. */
-#ifndef BASE_SPARE_H
-#define BASE_SPARE_H
+#pragma once
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,5 +25,3 @@ static inline bool spare_give_up(atomic_int *spare)
     errno = kept;
     return descriptor >= 0;
 }
-
-#endif

@@ -4,8 +4,7 @@
  *
  * LOCK_STATIC and MUTEX_STATIC define such a lock and put it into the list. The test "locks" (suite house) ensures that
  * there is no other way to define one. */
-#ifndef BASE_STATIC_LOCK_H
-#define BASE_STATIC_LOCK_H
+#pragma once
 
 #include <stddef.h>
 
@@ -61,5 +60,3 @@ static inline void static_locks_release(void)
         else
             lock_release((*at)->lock);
 }
-
-#endif

@@ -2,8 +2,7 @@
  * messages of the connection manager, the resolution of addresses, timewait) is scaled here, and nothing else is.
  * SOFTVERBS_TIME_SCALE shortens them for tests. A longer wait stays the longer one, so that events keep their order;
  * the time that schedulers and networks need at least is not shortened. */
-#ifndef BASE_TIME_SCALE_H
-#define BASE_TIME_SCALE_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -27,5 +26,3 @@ static inline nanos time_scaled(nanos wait)
     uint32_t scale = atomic_load_explicit(&time_scale, memory_order_relaxed);
     return likely(scale == TIME_SCALE_WHOLE) ? wait : time_scaled_slow(wait, scale);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Timers, ordered by when they expire: a pairing heap whose nodes are in their objects, so that timers need no memory.
  * Setting a timer, or stopping one that is set, costs a logarithm, amortised. */
-#ifndef BASE_TIMERS_H
-#define BASE_TIMERS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -28,5 +27,3 @@ nanos timers_next(const struct timers *);
 
 /* Stops all timers that have expired at `now`, and calls them. */
 void timers_expire(struct timers *, nanos now);
-
-#endif

@@ -3,8 +3,7 @@
  * are acknowledged hold locks then, and are not), and of librdmacm only rdma_get_cm_event. So every other system call
  * that a thread of the program may make is between these two functions, and a cleanup (pthread_cleanup_push) gives back
  * what a wait for events holds. */
-#ifndef BASE_UNCANCELLED_H
-#define BASE_UNCANCELLED_H
+#pragma once
 
 #include <pthread.h>
 
@@ -20,5 +19,3 @@ static inline void uncancelled_end(int before)
 {
     pthread_setcancelstate(before, &before);
 }
-
-#endif

@@ -4,8 +4,7 @@
  * namespace maps all users, as the first one does, the number is exact.
  *
  * Thread-safe; errno stays as it was. */
-#ifndef BASE_USER_H
-#define BASE_USER_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -30,5 +29,3 @@ bool user_owns_process(uid_t, pid_t);
 
 /* Returns true if both numbers are certainly one user. */
 bool user_is_same(uid_t, uid_t);
-
-#endif

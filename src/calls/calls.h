@@ -24,8 +24,7 @@
  * - A program that keeps a pointer of the data path (context->ops.post_send) still calls that pointer: past a layer
  *   that came later, and through one that was taken off. A member that a program has overwritten is left alone.
  * - A child of a fork has the layers of its parent. */
-#ifndef CALLS_CALLS_H
-#define CALLS_CALLS_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdatomic.h>
@@ -121,5 +120,3 @@ void calls_leave(struct calls_holder *);
         if ((member) == calls_old && calls_old != calls_new)                                                           \
             __atomic_store_n(&(member), calls_new, __ATOMIC_RELEASE);                                                  \
     } while (0)
-
-#endif

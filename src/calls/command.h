@@ -1,6 +1,5 @@
 /* A command of librdmacm, as layers (calls.h) and the functions that serve it see it. */
-#ifndef CALLS_COMMAND_H
-#define CALLS_COMMAND_H
+#pragma once
 
 #include <stddef.h>
 
@@ -20,5 +19,3 @@ struct ucma_call {
     /* The serving function's own. */
     nanos now;
 };
-
-#endif

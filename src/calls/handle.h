@@ -1,9 +1,6 @@
 /* Freeing the memory of a destroyed object that programs name by a handle. */
-#ifndef CALLS_HANDLE_H
-#define CALLS_HANDLE_H
+#pragma once
 
 /* free(3), or a function of the checker, which keeps the memory for a while, so that a late use of the handle is seen
  * and does no harm. Set before the program runs. */
 extern void (*handle_free)(void *);
-
-#endif

@@ -1,7 +1,6 @@
 /* The tables of imported symbols of loaded objects: their entries can be read and replaced, one object at a time. Do
  * not read or write the entries of an object that the loader has not relocated yet. */
-#ifndef CALLS_IMPORTS_H
-#define CALLS_IMPORTS_H
+#pragma once
 
 #include <link.h>
 #include <stdbool.h>
@@ -37,5 +36,3 @@ bool imports_is_inside(const struct imports_object *, imports_function *);
 
 /* Replaces the entry's pointer; nothing happens where its page can't be made writable. */
 void imports_store(const struct imports_object *, imports_function **entry, imports_function *value);
-
-#endif

@@ -1,6 +1,5 @@
 /* Posting the first work requests of a list, for layers that handle one of the later ones themselves. */
-#ifndef CALLS_POST_SOME_H
-#define CALLS_POST_SOME_H
+#pragma once
 
 enum { CALLS_COPIES = 16 };
 
@@ -28,5 +27,3 @@ enum { CALLS_COPIES = 16 };
         }                                                                                                              \
         return 0;                                                                                                      \
     }
-
-#endif

@@ -1,6 +1,5 @@
 /* The subject of a call: the object that reports name beside the call. */
-#ifndef CALLS_SUBJECT_H
-#define CALLS_SUBJECT_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdint.h>
@@ -53,5 +52,3 @@ static inline struct calls_subject calls_subject_none(uintptr_t argument)
 #define CALLS_SUBJECT_KIND(type, word, where) struct type * : calls_subject_##type,
 #define CALLS_SUBJECT_IF(argument)                                                                                     \
     _Generic((argument), CALLS_SUBJECTS default : calls_subject_none)((uintptr_t)(argument))
-
-#endif

@@ -1,7 +1,6 @@
 /* The commands that librdmacm writes to its device, and the answers (ABI version 4 of rdma_ucm): layouts, in host byte
  * order unless noted. Fields that commands gained later are at their ends; older libraries leave them out. */
-#ifndef CALLS_UCMA_LAYOUT_H
-#define CALLS_UCMA_LAYOUT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -241,5 +240,3 @@ struct ucma_write_event {
     uint64_t argument;
     uint8_t rest[296];
 };
-
-#endif

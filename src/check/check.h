@@ -1,9 +1,6 @@
 /* The checker finds uses that work here by luck and fail on an adapter, or are a bug anywhere. With SOFTVERBS_CHECK it
  * is a layer around all calls of the program; without, the program never calls it. */
-#ifndef CHECK_CHECK_H
-#define CHECK_CHECK_H
+#pragma once
 
 /* Call it after calls_begin, before the program runs. */
 void check_begin(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* The hooks of a file of rules. Each such file of check/rules has one constant with the functions that it wants; all of
  * them are called under the shadow's lock, and end in finding_add. */
-#ifndef CHECK_HOOKS_H
-#define CHECK_HOOKS_H
+#pragma once
 
 #include "check/findings/finding.h"
 #include "check/shadow/shadow.h"
@@ -71,5 +70,3 @@ struct hooks {
 
 #define RULES_OF(file) extern const struct hooks rules_##file;
 #include "check/rules.def"
-
-#endif

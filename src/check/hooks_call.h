@@ -1,6 +1,5 @@
 /* Calls the hooks of the files of rules: for the files of check/ that see what the program does. */
-#ifndef CHECK_HOOKS_CALL_H
-#define CHECK_HOOKS_CALL_H
+#pragma once
 
 #include <stddef.h>
 
@@ -44,5 +43,3 @@ enum {
 
 #define HOOKS_PLACE(hook) (offsetof(struct hooks, hook) / sizeof(hooks_function *))
 extern hooks_function *hooks_lists[sizeof(struct hooks) / sizeof(hooks_function *)][HOOKS_FILES + 1];
-
-#endif

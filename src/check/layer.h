@@ -1,6 +1,5 @@
 /* The checker's layer around all calls (calls/calls.h), and the files that fill in its functions. */
-#ifndef CHECK_LAYER_H
-#define CHECK_LAYER_H
+#pragma once
 
 #include "calls/calls.h"
 
@@ -15,5 +14,3 @@ void posts_fill(struct calls *);    /* ibv_post_send and its like */
 void builders_fill(struct calls *); /* ibv_wr_start to ibv_wr_complete */
 void polls_fill(struct calls *);    /* ibv_poll_cq, ibv_start_poll and its like */
 void events_fill(struct calls *);   /* ibv_get_cq_event and its like */
-
-#endif

@@ -1,6 +1,5 @@
 /* The rules (check/rules.def), and which of them the user wants. */
-#ifndef CHECK_RULE_H
-#define CHECK_RULE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ extern struct rule_choice rule_chosen;
  * ids of rules, a rule's id after a `-` to leave it out, `fatal`, `fill`, `full`, `pages`. If no word is a level or the
  * id of a rule, the level is `adapter`. False: a word is unknown, and `why` is a sentence. Thread-safe. */
 bool rule_choose(const char *words, struct rule_choice *, char *why, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* Addresses of the connection manager, which programs bind, resolve and ask for, and routes of packets. */
-#ifndef CM_ADDRESS_H
-#define CM_ADDRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -89,5 +88,3 @@ static inline struct cm_address cm_any(uint16_t family)
         address.gid[10] = address.gid[11] = 0xff;
     return address;
 }
-
-#endif

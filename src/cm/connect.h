@@ -1,6 +1,5 @@
 /* Identifiers of connected services: RC, UC and XRC. */
-#ifndef CM_CONNECT_H
-#define CM_CONNECT_H
+#pragma once
 
 #include "cm/connection.h"
 #include "cm/service.h"
@@ -22,5 +21,3 @@ struct connection *connect_of(const struct session *);
  * type of queue pair that it asks for, or any. False: no memory. */
 bool connect_requested(struct identifier *listener, const struct cm_message *, const struct cm_ip *ip,
                        const struct cm_route *route, nanos now);
-
-#endif

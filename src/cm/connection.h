@@ -3,8 +3,7 @@
  *
  * The owner finds the connection of a message (dispatch.h); a connection checks only its own values. Waiting times are
  * Linux's CM's. */
-#ifndef CM_CONNECTION_H
-#define CM_CONNECTION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -156,5 +155,3 @@ static inline nanos connection_wait(uint8_t code)
 {
     return time_scaled(NANOS_MILLISECOND << (code > 8 ? code - 8 : 0));
 }
-
-#endif

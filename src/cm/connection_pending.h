@@ -1,6 +1,5 @@
 /* Messages that a connection has to send; for connection*.c only. */
-#ifndef CM_CONNECTION_PENDING_H
-#define CM_CONNECTION_PENDING_H
+#pragma once
 
 enum pending {
     PENDING_REQ = 1,
@@ -11,5 +10,3 @@ enum pending {
     PENDING_DREQ = 32,
     PENDING_DREP = 64,
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* The inputs and outputs of a manager: messages and time. After every other call that takes a manager or an identifier,
  * the owner calls dispatch_transmit until it returns false; and dispatch_expire at dispatch_deadline. */
-#ifndef CM_DISPATCH_H
-#define CM_DISPATCH_H
+#pragma once
 
 #include "cm/identifier.h"
 
@@ -33,5 +32,3 @@ bool dispatch_knows(const struct manager *, const uint8_t gid[16]);
 
 nanos dispatch_deadline(const struct manager *);
 void dispatch_expire(struct manager *, nanos now);
-
-#endif

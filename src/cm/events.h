@@ -2,8 +2,7 @@
  *
  * Each identifier counts its fetched events, because a program may not destroy it before it has acknowledged them. So
  * an event that is purged has never been counted, and a counted event is never purged. */
-#ifndef CM_EVENTS_H
-#define CM_EVENTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -92,5 +91,3 @@ struct cm_event *event_purge(struct event_account *);
 /* Moves the account to that queue; its waiting events move to the end, in their order, and so do the new identifiers of
  * requests among them. */
 void event_move(struct event_account *, struct event_queue *);
-
-#endif

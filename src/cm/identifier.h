@@ -1,8 +1,7 @@
 /* Identifiers: the objects that programs name by struct rdma_cm_id, and the commands for them, each checked against the
  * state. Pure, as manager.h says. Commands return 0 or a positive errno of Linux's, and have then logged why, but for
  * ENOMEM. `now` is the time of the call. */
-#ifndef CM_IDENTIFIER_H
-#define CM_IDENTIFIER_H
+#pragma once
 
 #include <infiniband/verbs.h>
 
@@ -161,5 +160,3 @@ void identifier_migrate(struct identifier *, struct event_queue *);
 
 /* Makes an identifier for a peer's request: in state CONNECT, no uid; the listener's queue gets its events. Or NULL. */
 struct identifier *identifier_requested(struct identifier *listener, uint8_t qp_type);
-
-#endif

@@ -1,8 +1,7 @@
 /* The communication manager of a process: the state that all its identifiers and sessions share. Pure: no socket,
  * clock, thread, lock or allocation; one caller at a time. dispatch.h has its inputs and outputs, identifier.h the
  * commands of programs. */
-#ifndef CM_MANAGER_H
-#define CM_MANAGER_H
+#pragma once
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -164,5 +163,3 @@ struct session *manager_find_request(const struct manager *, const uint8_t gid[1
                                      const struct session *after);
 struct session *manager_find_remote_qp(const struct manager *, uint64_t guid, uint32_t qpn,
                                        const struct session *after);
-
-#endif

@@ -1,7 +1,6 @@
 /* Port numbers of the host: decides which of them an identifier may have beside the claims of others. They are separate
  * from TCP's and UDP's. Pure; the owner keeps the list of claims. */
-#ifndef CM_PORTS_H
-#define CM_PORTS_H
+#pragma once
 
 #include "cm/address.h"
 
@@ -31,5 +30,3 @@ static inline uint16_t ports_candidate(const struct ports_range *range, uint64_t
     uint32_t count = range->high - range->low + 1u;
     return (uint16_t)(range->low + (random % count + attempt) % count);
 }
-
-#endif

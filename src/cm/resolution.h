@@ -1,7 +1,6 @@
 /* Resolving a service ID to a queue pair of a datagram service (SIDR, IBA volume 1, 12.11): one request and its reply.
  * Pure as connection.h; each side has a struct resolution. */
-#ifndef CM_RESOLUTION_H
-#define CM_RESOLUTION_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -68,5 +67,3 @@ void resolution_bereave(struct resolution *, nanos now);
 bool resolution_receive(struct resolution *, const struct cm_message *, nanos now);
 void resolution_expire(struct resolution *, nanos now);
 bool resolution_transmit(struct resolution *, struct cm_message *);
-
-#endif

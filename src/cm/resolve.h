@@ -1,6 +1,5 @@
 /* Identifiers of datagram services: connecting one resolves a service to a queue pair. */
-#ifndef CM_RESOLVE_H
-#define CM_RESOLVE_H
+#pragma once
 
 #include "cm/resolution.h"
 #include "cm/service.h"
@@ -21,5 +20,3 @@ struct resolution *resolve_of(const struct session *);
 /* Takes a SIDR_REQ for this listener, as connect_requested does a REQ. */
 bool resolve_requested(struct identifier *listener, const struct cm_message *, const struct cm_ip *ip,
                        const struct cm_route *route);
-
-#endif

@@ -1,7 +1,6 @@
 /* Commands of identifiers that send messages to a peer. Their effect depends on the service: connections (connect.h),
  * or datagrams (resolve.h). `now` and what they return are as in identifier.h. */
-#ifndef CM_SERVICE_H
-#define CM_SERVICE_H
+#pragma once
 
 #include "base/container.h"
 #include "cm/identifier.h"
@@ -91,5 +90,3 @@ int service_disconnect(struct identifier *, nanos now);
 
 /* Notes an asynchronous event of the program's queue pair: IBV_EVENT_COMM_EST replaces the peer's last message. */
 int service_notify(struct identifier *, enum ibv_event_type, nanos now);
-
-#endif

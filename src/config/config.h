@@ -1,6 +1,5 @@
 /* The devices that this process sees, and their limits: defaults, a file, environment variables. */
-#ifndef CONFIG_CONFIG_H
-#define CONFIG_CONFIG_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -34,5 +33,3 @@ void config_warn(void);
 /* Makes device_now return a copy of this state for the device of this index. False: no memory. One caller at a time:
  * the helper thread, or any thread before it exists. */
 bool config_publish(unsigned device, const struct device_state *);
-
-#endif

@@ -1,6 +1,5 @@
 /* The properties of a device that come from its network interface. */
-#ifndef CONFIG_CONFIG_NET_H
-#define CONFIG_CONFIG_NET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,5 +14,3 @@ bool config_network(struct device *, const char *interface);
  * is one. False: the kernel could not be asked. May wait for a process that is changing interfaces, so not under a
  * lock. */
 bool config_read_interface(struct interface *, const char *name);
-
-#endif

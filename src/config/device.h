@@ -1,6 +1,5 @@
 /* A device that this process sees. */
-#ifndef CONFIG_DEVICE_H
-#define CONFIG_DEVICE_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdatomic.h>
@@ -42,5 +41,3 @@ static inline const struct device_state *device_now(const struct device *device)
     const struct device_state *latest = atomic_load_explicit(&device->latest, memory_order_acquire);
     return likely(!latest) ? &device->start : latest;
 }
-
-#endif

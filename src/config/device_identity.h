@@ -1,7 +1,6 @@
 /* The fixed attributes of every device: the verbs (ibv_query_device, ibv_query_port) and the files below
  * /sys/class/infiniband that `softverbs run` provides report them alike. */
-#ifndef CONFIG_DEVICE_IDENTITY_H
-#define CONFIG_DEVICE_IDENTITY_H
+#pragma once
 
 #include "softverbs_version.h" /* made when the build is configured, of the version in meson.build */
 
@@ -21,5 +20,3 @@ enum {
     IDENTITY_PHYSICAL_STATE = 5,            /* LinkUp */
     IDENTITY_PHYSICAL_STATE_DOWN = 3,       /* Disabled, as RoCE adapters call it */
 };
-
-#endif

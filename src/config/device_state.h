@@ -1,6 +1,5 @@
 /* The state of a device that follows its interface, and how a new state is published. */
-#ifndef CONFIG_DEVICE_STATE_H
-#define CONFIG_DEVICE_STATE_H
+#pragma once
 
 #include "config/device.h"
 
@@ -35,5 +34,3 @@ bool device_state_equals(const struct device_state *, const struct device_state 
 
 /* Makes device_now return a copy of this state. False: no memory, and nothing changed. One caller at a time. */
 bool device_state_publish(struct device *, const struct device_state *);
-
-#endif

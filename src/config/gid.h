@@ -1,6 +1,5 @@
 /* Questions about GIDs. */
-#ifndef CONFIG_GID_H
-#define CONFIG_GID_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -36,5 +35,3 @@ static inline void gid_from_grh(const uint8_t grh[GRH_LENGTH], union ibv_gid *so
 {
     grh_read(grh, source->raw, destination->raw);
 }
-
-#endif

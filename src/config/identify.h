@@ -1,6 +1,5 @@
 /* The addresses of a device that serves this host only. */
-#ifndef CONFIG_IDENTIFY_H
-#define CONFIG_IDENTIFY_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -9,5 +8,3 @@
 /* Gives the device this index, and the link layer, MAC, GUID, GIDs and LID of that index, on which all processes of the
  * host agree. The GUIDs of the two link layers differ, as their devices must not reach each other. */
 void identify_device(struct device *, unsigned index, bool infiniband);
-
-#endif

@@ -1,8 +1,7 @@
 /* The kernel's messages about changes of network interfaces (rtnetlink(7)): which interface a message is about. The
  * receiver then queries the interface's new state (config_read_interface), so a message that is damaged or made up does
  * no harm. */
-#ifndef CONFIG_INTERFACE_NEWS_H
-#define CONFIG_INTERFACE_NEWS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,5 +13,3 @@ int interface_news_open(void);
 /* Returns true if one of the messages of a datagram of the kernel is about the interface with this name or with this
  * index (0: no index). A message that is cut off or damaged is about no interface. */
 bool interface_news_concern(const void *messages, size_t length, const char *name, unsigned index);
-
-#endif

@@ -1,6 +1,5 @@
 /* The limits of devices, which the configuration file and the environment set. */
-#ifndef CONFIG_LIMITS_H
-#define CONFIG_LIMITS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ void limits_set(struct limits *, const char *name, const char *value);
 /* Sets the limits of a device of this profile: each that the profile names, capped at the most that softverbs serves;
  * the others are softverbs' own. */
 void limits_imitate(struct limits *, const struct profile *);
-
-#endif

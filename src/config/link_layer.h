@@ -3,8 +3,7 @@
  *
  * The subnet of an InfiniBand port is this host: all processes share the LIDs of its devices, no other host has one,
  * and nothing asks its subnet manager, which would be LID 1. */
-#ifndef CONFIG_LINK_LAYER_H
-#define CONFIG_LINK_LAYER_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -44,5 +43,3 @@ enum ibv_gid_type link_layer_gid_type(const struct device *);
 /* The words of /sys/class/infiniband for link layer and GID type. */
 const char *link_layer_name(const struct device *);
 const char *link_layer_gid_type_name(const struct device *);
-
-#endif

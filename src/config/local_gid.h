@@ -1,6 +1,5 @@
 /* The addresses that are of this host. config.c has them. */
-#ifndef CONFIG_LOCAL_GID_H
-#define CONFIG_LOCAL_GID_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -8,5 +7,3 @@
 /* Returns true if this GID belongs to some softverbs device of this host, whatever its process's configuration is. Of
  * devices on network interfaces only this process's are known. */
 bool config_local_gid(const union ibv_gid *);
-
-#endif

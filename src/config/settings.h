@@ -1,8 +1,7 @@
 /* The settings of this process (base/settings.def): its environment, and the configuration file that it names. The
  * first call reads them, once; thread-safe. An invalid value counts as not set, and there is a complaint
  * (config/complaint.h). */
-#ifndef CONFIG_SETTINGS_H
-#define CONFIG_SETTINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,5 +41,3 @@ void setting_complain(enum setting);
 
 /* False, with a sentence why: the text is no value of this CHOICE, NUMBER or FRACTION. True for other types. */
 bool setting_check(enum setting, const char *text, char *why, size_t size);
-
-#endif

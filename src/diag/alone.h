@@ -1,7 +1,6 @@
 /* Lets in one thread of a process at a time, without a lock: lines of the log are written everywhere, also under every
  * lock and in signal handlers, so no thread waits for another there. */
-#ifndef DIAG_ALONE_H
-#define DIAG_ALONE_H
+#pragma once
 
 #include <sched.h>
 #include <stdatomic.h>
@@ -30,5 +29,3 @@ static inline void alone_leave(alone *who)
 {
     atomic_store(who, 0);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Cleaning text that another user has chosen (a process's name, a directory, an entry in a list of the kernel), before
  * a terminal or a file gets it: its control characters could make a terminal do what its user never asked for. */
-#ifndef DIAG_CLEAN_H
-#define DIAG_CLEAN_H
+#pragma once
 
 #include <stdio.h>
 
@@ -11,5 +10,3 @@ void clean_text(char *);
 
 /* Writes the text as a JSON string, with its quotes: for any text, the output is one string (RFC 8259, 7). */
 void clean_json(FILE *, const char *);
-
-#endif

@@ -1,8 +1,7 @@
 /* Why something failed: every error completion, refused call and dropped packet has a numbered reason of diag.def. The
  * number is in ibv_wc.vendor_err, in logs, in `softverbs show` and in `softverbs explain NUMBER`. Numbers never change
  * their meaning once released. */
-#ifndef DIAG_DIAG_H
-#define DIAG_DIAG_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -21,5 +20,3 @@ const char *reason_name(unsigned number);
 
 /* Calls `visit` for every reason in the order of diag.def. */
 void reason_each(void (*visit)(unsigned number, const char *name, const char *sentence, void *context), void *context);
-
-#endif

@@ -3,8 +3,7 @@
  * line of JSON (docs/reference/json.md). The file has mode 0600, and is removed as files of last lines are. The same
  * lines are appended to the file that the user named (SOFTVERBS_STORY), if any. Thread-safe; a story that can't be
  * written is not kept. */
-#ifndef DIAG_KEPT_STORY_H
-#define DIAG_KEPT_STORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ kept_story_adder kept_story_add;
 
 /* Adds the newer story of a queue pair that has one already; once for each. A reader takes the later one. */
 kept_story_adder kept_story_renew;
-
-#endif

@@ -1,8 +1,7 @@
 /* The last lines of this process's log in a file of the host's directory, even where nothing is printed: `softverbs why
  * --last` prints them when the process has ended. Thread-safe, and at most some system calls for each line; a line that
  * can't be written is not kept, and changes nothing for the program. No descriptor stays open. */
-#ifndef DIAG_LAST_LINES_H
-#define DIAG_LAST_LINES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,5 +50,3 @@ void last_lines_add(const char *line);
 
 /* Removes this user's files that are too old, or the oldest if one more were too many; also stories (kept_story.h). */
 void last_lines_make_room(const char *directory);
-
-#endif

@@ -2,8 +2,7 @@
  * otherwise. SOFTVERBS_LOG=terminal, which `softverbs run` sets by default, is warn where stderr is a terminal and
  * prints nothing elsewhere. Thread-safe; one write(2) a line, which begins with "softverbs: PROGRAM[PID] ". Errors and
  * warnings that are not printed are kept as well (last_lines.h), except under SOFTVERBS_LOG=none. */
-#ifndef DIAG_LOG_H
-#define DIAG_LOG_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -55,5 +54,3 @@ void log_limited(enum log_level, unsigned kind, const char *name, const char *fo
 
 /* Writes how many lines were left out until now. */
 void log_settle(void);
-
-#endif

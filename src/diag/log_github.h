@@ -1,6 +1,5 @@
 /* Lines of the log for a workflow of GitHub (SOFTVERBS_LOG_FORMAT=github). */
-#ifndef DIAG_LOG_GITHUB_H
-#define DIAG_LOG_GITHUB_H
+#pragma once
 
 #include <stddef.h>
 
@@ -15,5 +14,3 @@ size_t log_github_command(const char *line, char *to, size_t size);
 /* Adds the line to the summary of the job's step, the file that $GITHUB_STEP_SUMMARY names, if that exists; only the
  * first LOG_GITHUB_ENTRIES of a process. Thread-safe. */
 void log_github_summary(const char *line);
-
-#endif

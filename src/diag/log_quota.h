@@ -1,7 +1,6 @@
 /* A limit of lines of each kind: hosts on the network can cause any number of them. Thread-safe; several threads may
  * count a line too many or too few when a second begins. */
-#ifndef DIAG_LOG_QUOTA_H
-#define DIAG_LOG_QUOTA_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -20,5 +19,3 @@ bool log_quota_is_used_up(unsigned kind, unsigned most);
 /* Calls `tell` for each kind that left out lines in a past second (`now`: also in this one), and counts anew. Costs a
  * load if no line was left out. */
 void log_quota_settle(bool now, void (*tell)(unsigned kind, const char *name, unsigned omitted));
-
-#endif

@@ -2,8 +2,7 @@
  * thread waits for the reader, since lines are written under every lock. 64 KiB of lines are kept; the next line,
  * log_settle and the end of the process, which gives the reader some time, write them first. A line that has no room
  * here is lost, and a later line says how many were lost. Thread-safe; any lock. */
-#ifndef DIAG_LOG_ROOM_H
-#define DIAG_LOG_ROOM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,5 +21,3 @@ void log_room_end(const struct output *);
 
 /* Returns true if there are kept lines. */
 bool log_room_waits(void);
-
-#endif

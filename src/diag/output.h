@@ -1,6 +1,5 @@
 /* Descriptors that the library writes to, in a program that does not know them: log, counters, capture. */
-#ifndef DIAG_OUTPUT_H
-#define DIAG_OUTPUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ void output_close(struct output *);
  * written (EAGAIN); a pipe that could hold all of it takes all or nothing. A file on a disk may wait for the disk.
  * Thread-safe; the caller handles cancellation (base/uncancelled.h). */
 size_t output_write(const struct output *, const void *data, size_t length);
-
-#endif

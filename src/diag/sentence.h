@@ -4,8 +4,7 @@
  * the columns of `softverbs show`. A queue pair has its number instead, 0x and hexadecimal, and a work queue, too. A
  * list of diagnoses (diagnose/diagnose.def) has the same words, and tools/build/objects.py holds all sentences to them.
  */
-#ifndef DIAG_SENTENCE_H
-#define DIAG_SENTENCE_H
+#pragma once
 
 #define OBJECT_NAMED "%s with handle %u"
 
@@ -14,5 +13,3 @@ static inline const char *plural(unsigned long long count)
 {
     return count == 1 ? "" : "s";
 }
-
-#endif

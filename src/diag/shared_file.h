@@ -1,7 +1,6 @@
 /* Files to which several processes append whole records, and which the user named. The caller handles cancellation
  * (base/uncancelled.h). */
-#ifndef DIAG_SHARED_FILE_H
-#define DIAG_SHARED_FILE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -19,5 +18,3 @@ int shared_file_open(struct output *, const char *path, const void *head, size_t
  * SHARED_FILE_LOOK bytes, or as many as there are. 0 or errno; EEXIST: it is not ours. */
 enum { SHARED_FILE_LOOK = 64 };
 int shared_file_empty(const char *path, bool (*is_ours)(const void *found, size_t length));
-
-#endif

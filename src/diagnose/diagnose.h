@@ -1,8 +1,7 @@
 /* Why a queue pair, a completion queue or a connection does not go on: judged from facts (facts/facts.h) of both ends,
  * and put into words. Each judgement and each sentence (diagnose.def) is here once; the log, stories and `softverbs
  * why` ask for it. Pure: no function waits, locks, allocates or keeps a pointer, and all are thread-safe. */
-#ifndef DIAGNOSE_DIAGNOSE_H
-#define DIAGNOSE_DIAGNOSE_H
+#pragma once
 
 #include "facts/facts.h"
 
@@ -123,5 +122,3 @@ char *diagnose_words(enum diagnosis, const struct known *, char *text, size_t si
 
 /* The same with a capital letter and a full stop. A name at its beginning stays as it is. */
 char *diagnose_sentence(enum diagnosis, const struct known *, char *text, size_t size);
-
-#endif

@@ -1,7 +1,6 @@
 /* The counts of a process's calls: refused calls by reason, and calls that the user's script disturbed by its action.
  * Any thread, under any lock or without one. */
-#ifndef EVENTS_CALL_COUNTS_H
-#define EVENTS_CALL_COUNTS_H
+#pragma once
 
 #include "events/events.h"
 
@@ -14,5 +13,3 @@ uint64_t call_count_scripted(enum event);
 
 /* Sets all counts to 0: they have been reported, or are copies of the parent's. */
 void call_counts_forget(void);
-
-#endif

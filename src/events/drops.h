@@ -1,6 +1,5 @@
 /* The meanings of the reasons for which packets are dropped. */
-#ifndef EVENTS_DROPS_H
-#define EVENTS_DROPS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -25,5 +24,3 @@ static inline bool drops_lose(unsigned reason)
             return true;
     return false;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* The events of softverbs, and the counts of queue pairs. Everything that is counted, logged and explained is in
  * events.def, once. The functions of the objects (traffic_note of a queue pair) note that an event has happened; its
  * line defines the consequences. Counts are plain numbers under the queue pair's lock. */
-#ifndef EVENTS_EVENTS_H
-#define EVENTS_EVENTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -204,5 +203,3 @@ __attribute__((always_inline)) static inline void counts_note(struct counts *cou
 
 /* Adds all counts but the packets by operation. */
 void counts_sum(struct counts *to, const struct counts *from);
-
-#endif

@@ -1,6 +1,5 @@
 /* The events of events.def as numbers. */
-#ifndef EVENTS_KINDS_H
-#define EVENTS_KINDS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -32,5 +31,3 @@ enum event {
 #include "events/events.def"
     EVENT_KINDS
 };
-
-#endif

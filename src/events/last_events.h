@@ -1,7 +1,6 @@
 /* The last events of an object that has no story (events/story.h): a completion queue, a shared receive queue, a
  * connection, the process. Memory of this process alone, under the object's lock. */
-#ifndef EVENTS_LAST_EVENTS_H
-#define EVENTS_LAST_EVENTS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -37,5 +36,3 @@ void last_events_report_ring(FILE *, const struct story_record *, uint32_t count
 
 /* Writes each count of a struct counts that is a single number, under its key as a member of JSON. */
 void last_events_write_counts(FILE *, const void *counts);
-
-#endif

@@ -1,6 +1,5 @@
 /* The lines of events.def on each event and counter, for reports and tools. */
-#ifndef EVENTS_LINES_H
-#define EVENTS_LINES_H
+#pragma once
 
 #include "events/events.h"
 
@@ -46,5 +45,3 @@ extern const unsigned event_counters_count;
 
 /* Returns true if this counter is the first of its key. Counters of a key follow each other. */
 bool event_counter_begins(unsigned at);
-
-#endif

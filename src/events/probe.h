@@ -1,8 +1,7 @@
 /* USDT probes: each event of events.def is a probe of its name, of the provider "softverbs", for bpftrace, perf and
  * gdb. A probe is a nop and a note (.note.stapsdt) that says where its three arguments are: the number of the object,
  * and the fields `a` and `b`. Without <sys/sdt.h> (Debian: systemtap-sdt-dev) there are no probes. */
-#ifndef EVENTS_PROBE_H
-#define EVENTS_PROBE_H
+#pragma once
 
 #include "events/kinds.h"
 
@@ -44,6 +43,4 @@ static inline void event_probe_here(uint32_t number, enum event event, uint64_t 
 static inline void event_probe(uint32_t number, enum event event, uint64_t a, uint64_t b)
 {
 }
-#endif
-
 #endif

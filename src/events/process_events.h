@@ -1,7 +1,6 @@
 /* The last events of the process: calls that were refused or that a script disturbed, asynchronous events, changes of
  * devices, peers that ended. Any thread, under any lock or without one. */
-#ifndef EVENTS_PROCESS_EVENTS_H
-#define EVENTS_PROCESS_EVENTS_H
+#pragma once
 
 #include "events/last_events.h"
 
@@ -13,5 +12,3 @@ struct last_events process_events_copy(void);
 
 /* Drops all events, which were the parent's. */
 void process_events_forget(void);
-
-#endif

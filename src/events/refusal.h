@@ -7,8 +7,7 @@
  * (abi/around.h) name the call; a function of the data path, which has no wrapper, names it by refuse_in.
  * tools/build/refusals.py ensures that src/verbs and src/abi return errnos by these functions. All are thread-safe,
  * need no lock and may be called under any lock. */
-#ifndef EVENTS_REFUSAL_H
-#define EVENTS_REFUSAL_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -80,5 +79,3 @@ static inline int not_refused(int error)
     refusal_now.told = true;
     return error;
 }
-
-#endif

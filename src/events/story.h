@@ -4,8 +4,7 @@
  * It is memory of this process alone (malloc), never memory that peers map, as it has keys and addresses. All of it is
  * under the queue pair's lock, also for readers: this process's helper thread copies it as text for a tool of its user
  * (verbs/ask/qp_story_report.h), so no record is half written, and no read is repeated. */
-#ifndef EVENTS_STORY_H
-#define EVENTS_STORY_H
+#pragma once
 
 #include <string.h>
 
@@ -129,5 +128,3 @@ __attribute__((always_inline)) static inline bool story_write(struct story_recen
     story_put(recent->records, sizeof recent->records, at, now, event, more, a, b);
     return *at % sizeof recent->records == 0;
 }
-
-#endif

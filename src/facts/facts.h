@@ -1,7 +1,6 @@
 /* The facts about the objects of a process (facts.def), as structs and as JSON. A library fills a struct under the
  * object's lock (fill.h) and writes it; a tool reads it back (tools/facts). A fact that is not known is not written. */
-#ifndef FACTS_FACTS_H
-#define FACTS_FACTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -98,5 +97,3 @@ const struct facts_kind *facts_kind(size_t i);
 
 /* Writes one object of JSON with what is known. `facts`: the struct of the kind. */
 void facts_write(FILE *, const struct facts_kind *, const void *facts);
-
-#endif

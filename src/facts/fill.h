@@ -5,8 +5,7 @@
  *     FACTS_cq(FACT_FILL)
  *
  * Facts that are MADE are left as they are. The words for the numbers of verbs are in verbs/object/words.h. */
-#ifndef FACTS_FILL_H
-#define FACTS_FILL_H
+#pragma once
 
 #include "facts/facts.h"
 
@@ -58,5 +57,3 @@ static inline void fact_forget(struct fact_number *fact)
 {
     *fact = (struct fact_number){0};
 }
-
-#endif

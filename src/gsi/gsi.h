@@ -4,8 +4,7 @@
  * every process would, which shows other hosts that an endpoint is there (`softverbs ping`). A reply is for its
  * requester: it echoes the number that the requester chose, RequestID or communication ID, and a process chooses that
  * among its own queue pair numbers. So replies find their process like packets for queue pairs do. */
-#ifndef GSI_GSI_H
-#define GSI_GSI_H
+#pragma once
 
 #include "base/bucket.h"
 #include "verbs/object/process_objects.h"
@@ -34,5 +33,3 @@ struct gsi_asker {
      * Under process->progress. */
     bool (*take)(struct gsi_asker *, const struct cm_message *, uint32_t length);
 };
-
-#endif

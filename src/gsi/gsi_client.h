@@ -1,8 +1,7 @@
 /* Receiving the answers to questions whether an endpoint of another host is there. They arrive at UDP port 4791, which
  * the processes of this host share, so the asking process joins them with the numbers by which an answer finds it
  * (gsi.h). Any socket may send the questions. */
-#ifndef GSI_GSI_CLIENT_H
-#define GSI_GSI_CLIENT_H
+#pragma once
 
 #include "base/nanos.h"
 #include "verbs/object/process_objects.h"
@@ -28,5 +27,3 @@ void gsi_client_close(struct gsi_client *);
 
 /* The question of this number, for a service that no program offers. */
 struct cm_message gsi_client_question(const struct gsi_client *, uint32_t number);
-
-#endif

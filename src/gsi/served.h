@@ -1,7 +1,6 @@
 /* Which processes of the host answer for queue pair 1 on a device's port: the host's list of multicast groups has them
  * as members of a group that is named after the interface. */
-#ifndef GSI_SERVED_H
-#define GSI_SERVED_H
+#pragma once
 
 #include "ipc/node.h"
 #include "verbs/object/process_objects.h"
@@ -15,5 +14,3 @@ bool served_here(const struct process *, const struct device *);
 
 /* Calls `visit` for each process that answers there, as node_members does. */
 void served_each(struct process *, const struct device *, void (*visit)(struct peer *, void *context), void *context);
-
-#endif

@@ -1,10 +1,7 @@
 /* The devices of a profile (SOFTVERBS_PROFILE, profile/profile.h): the lowest layer around all calls answers what the
  * profile says of the device, rounds sizes as the device does, and refuses what it lacks. The number of objects is a
  * limit (config/limits.h), which is checked where the objects are counted. */
-#ifndef IMITATE_IMITATE_H
-#define IMITATE_IMITATE_H
+#pragma once
 
 /* Puts the layer around if there is a profile; otherwise it costs a look at the environment. For a constructor. */
 void imitate_begin(void);
-
-#endif

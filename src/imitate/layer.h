@@ -1,6 +1,5 @@
 /* The layer of a profile's device (imitate.h), and functions that all its files use. */
-#ifndef IMITATE_LAYER_H
-#define IMITATE_LAYER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -35,5 +34,3 @@ void imitate_add_work(struct calls *);
 
 /* Replaces the calls that the device lacks. */
 void imitate_take_away(struct calls *);
-
-#endif

@@ -1,6 +1,5 @@
 /* Asynchronous events that rules of scripts raise at calls. */
-#ifndef INJECT_ASYNC_INJECT_H
-#define INJECT_ASYNC_INJECT_H
+#pragma once
 
 #include "base/nanos.h"
 #include "calls/subject.h"
@@ -17,5 +16,3 @@ const char *async_inject_device(const struct calls_subject *);
  * packets that the process holds. The caller holds no lock but LOCK_PROGRAM. */
 void async_inject_freeze(const struct calls_subject *, nanos);
 void async_inject_release(const struct calls_subject *);
-
-#endif

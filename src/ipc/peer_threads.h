@@ -1,6 +1,5 @@
 /* Where the threads of another process are, and whether they run. */
-#ifndef IPC_PEER_THREADS_H
-#define IPC_PEER_THREADS_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -24,5 +23,3 @@ bool peer_threads_nobody(pid_t);
 /* Returns true if the process is stopped (SIGSTOP, a debugger). False without /proc, and for a process that is not
  * visible here. Thread-safe. */
 bool peer_threads_is_stopped(pid_t);
-
-#endif

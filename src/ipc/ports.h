@@ -3,8 +3,7 @@
  *
  * A port has its entry within a few places from the one that its number and space hash to, so finding it is a short
  * search. Changes are made under the table's lock; an entry counts while its owner lives. */
-#ifndef IPC_PORTS_H
-#define IPC_PORTS_H
+#pragma once
 
 #include "cm/ports.h"
 #include "ipc/node.h"
@@ -25,5 +24,3 @@ struct peer *ports_find_listener(struct node *, uint16_t space, uint16_t port, c
 /* The process that listened there until it closed its listener, unless another claim has taken the entry since. Takes a
  * reference, as node_find. */
 struct peer *ports_find_former(struct node *, uint16_t space, uint16_t port, const struct cm_address *);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Locks: node_receive and node_service are called under the owner's progress lock; `lock` is taken inside it, and a
  * link's sending lock inside that. */
-#ifndef IPC_STATE_H
-#define IPC_STATE_H
+#pragma once
 
 #include "base/lock.h"
 #include "base/nanos.h"
@@ -141,5 +140,3 @@ bool control_receive(struct node *);
 void control_retry(struct node *);
 /* The operation `postponed` of struct shm_common. */
 void control_postponed(struct shm_common *);
-
-#endif

@@ -1,6 +1,5 @@
 /* The begin of a table's file, which is the same in all releases. */
-#ifndef IPC_TABLE_HEAD_H
-#define IPC_TABLE_HEAD_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -21,5 +20,3 @@ static inline bool table_head_read(int descriptor, struct table_head *head)
 {
     return pread(descriptor, head, sizeof *head, 0) == sizeof *head && head->magic == TABLE_MAGIC;
 }
-
-#endif

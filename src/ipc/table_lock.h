@@ -1,6 +1,5 @@
 /* Record locks on the table's file; for table*.c only. */
-#ifndef IPC_TABLE_LOCK_H
-#define IPC_TABLE_LOCK_H
+#pragma once
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,5 +17,3 @@ static inline bool table_lock_is_held(int error)
 
 /* Returns true if the directory's table is still the file of this descriptor. */
 bool table_has_name(const char *directory, int descriptor);
-
-#endif

@@ -1,7 +1,6 @@
 /* The messages that processes of a host send to each other's sockets. The directory admits one user only; still, each
  * message is checked and never trusted for more than it costs to be wrong. */
-#ifndef LINK_CONTROL_H
-#define LINK_CONTROL_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -75,5 +74,3 @@ bool control_take(int socket, struct control_message *, int *descriptor, int *se
 int control_send_descriptor(int socket, int descriptor);
 /* Takes a descriptor from a connected stream socket. 0 or errno; EPIPE: the other end was closed first. */
 int control_take_descriptor(int socket, int *descriptor);
-
-#endif

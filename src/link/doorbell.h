@@ -20,8 +20,7 @@
  *
  * A sleeper may begin to fence at any time (attention_fence). A sender that sees it already, while the present sleep
  * did not, loads attention after `fences` was set, and that was after the sleeper's store of SLEEPING: it rings. */
-#ifndef LINK_DOORBELL_H
-#define LINK_DOORBELL_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -106,5 +105,3 @@ static inline bool attention_sleeps(const struct attention *attention)
 {
     return atomic_load_explicit(&attention->state, memory_order_relaxed) & ATTENTION_SLEEPING;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* The full fence between storing one word and loading another (Dekker), and an asymmetric form of it: where one side
  * is rare, it lets the kernel put the fence into all threads of the other side (membarrier), which pays for no
  * fence. ThreadSanitizer doesn't know fences, so it gets an exchange, which orders as much. */
-#ifndef LINK_FENCE_H
-#define LINK_FENCE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -37,5 +36,3 @@ static inline void fence_full(void)
     atomic_thread_fence(memory_order_seq_cst);
 #endif
 }
-
-#endif

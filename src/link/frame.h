@@ -1,6 +1,5 @@
 /* The unit that a link carries: a few header bytes and a payload. A link does not interpret them. */
-#ifndef LINK_FRAME_H
-#define LINK_FRAME_H
+#pragma once
 
 #include <stdint.h>
 
@@ -59,5 +58,3 @@ struct frame {
                        other frames */
     uint32_t corrupt; /* datagrams: this bit, counted from 1 and modulo the length, is flipped on the way; 0: no bit */
 };
-
-#endif

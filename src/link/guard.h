@@ -9,8 +9,7 @@
  *
  * A thread that blocks one of the signals would be killed by a fault; so the mask is looked at as often, and such a
  * thread opens it between begin and end. */
-#ifndef LINK_GUARD_H
-#define LINK_GUARD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -83,5 +82,3 @@ static inline void guard_end(bool opened)
     if (unlikely(opened))
         guard_end_opened();
 }
-
-#endif

@@ -4,8 +4,7 @@
  * A caller holds the link between begin and end, so that what `ready` said stays true until the send and a batch costs
  * one lock. Implementations: shm (a process of this host, or this one itself) and udp (another host, which may lose and
  * reorder frames). */
-#ifndef LINK_LINK_H
-#define LINK_LINK_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -58,5 +57,3 @@ struct link {
     atomic_bool lossy;   /* shm: the receiver has lost frames that count as taken (shm_mend) */
     atomic_int refused;  /* errno, if the latest frame could not leave; 0: it left */
 };
-
-#endif

@@ -25,8 +25,7 @@
  * clears, or that a writer killed or stopped between its frame and its bit never set, delays a frame and does not
  * lose it: the reader looks at all rings before it sleeps, when its doorbell rings, and while it works every
  * millisecond (node_look_around). */
-#ifndef LINK_MARKS_H
-#define LINK_MARKS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -55,5 +54,3 @@ static inline bool marks_raised(const struct marks *marks)
 {
     return atomic_load_explicit(&marks->raised, memory_order_relaxed);
 }
-
-#endif

@@ -13,8 +13,7 @@
  * something else than a frame can't know where the next one begins: it refuses the ring (ring_refuse), counts that
  * up in the shared page, and reads nothing more until the writer has put there where it will write next (ring_mend).
  * The frames between are lost, and no more. */
-#ifndef LINK_RING_H
-#define LINK_RING_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -177,5 +176,3 @@ void ring_set_cma(struct ring_reader *, bool);
 
 /* Asks the writer for marks, or withdraws the question. */
 void ring_want_mark(struct ring_reader *, bool);
-
-#endif

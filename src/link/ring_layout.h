@@ -1,6 +1,5 @@
 /* The layout of a ring's memory; for ring*.c and their tests only. */
-#ifndef LINK_RING_LAYOUT_H
-#define LINK_RING_LAYOUT_H
+#pragma once
 
 #include "link/direct.h"
 #include "link/link.h"
@@ -90,5 +89,3 @@ static inline atomic_uint *ring_commit_at(const struct ring *ring, uint64_t posi
 {
     return (atomic_uint *)ring_at(ring, position);
 }
-
-#endif

@@ -12,8 +12,7 @@
  * again by shm_retry, after `postponed` was called, and by shm_insist. Large payloads by reference are read straight
  * from the sender's memory by the receiver, once the receiver has tried that it can. */
 /* clang-format on */
-#ifndef LINK_SHM_H
-#define LINK_SHM_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -126,5 +125,3 @@ void shm_detach(struct link *);
 
 /* Unmaps the parent's rings in a forked child, and drops everything sent afterwards. */
 void shm_abandon(struct link *);
-
-#endif

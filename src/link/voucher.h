@@ -6,8 +6,7 @@
  * their process beside the word, and a process that can write those chooses where the other writes. Here only the
  * word is shared; the list is in private memory. While the thread vouches, the kernel does not see robust mutexes of
  * pthread that it holds: it must not take any. */
-#ifndef LINK_VOUCHER_H
-#define LINK_VOUCHER_H
+#pragma once
 
 #include <linux/futex.h>
 #include <stdatomic.h>
@@ -34,5 +33,3 @@ static inline bool voucher_holds(const atomic_uint *word)
     unsigned value = atomic_load(word);
     return value && !(value & FUTEX_OWNER_DIED);
 }
-
-#endif

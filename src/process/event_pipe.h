@@ -4,8 +4,7 @@
  *
  * The events themselves are in a list of the owner's. A thread that has taken a byte looks there, and may find that
  * the event was withdrawn meanwhile. */
-#ifndef PROCESS_EVENT_PIPE_H
-#define PROCESS_EVENT_PIPE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -38,5 +37,3 @@ int event_pipe_take(struct event_pipe *, int fd);
 
 /* Takes back the byte of a withdrawn event, unless a thread has taken it already. Never blocks. */
 void event_pipe_take_back(struct event_pipe *);
-
-#endif

@@ -1,7 +1,6 @@
 /* The devices follow their network interfaces: the helper receives changes by netlink, queries the interface, and
  * publishes and reports the new state. A process without a device on an interface has no such socket. */
-#ifndef PROCESS_FOLLOW_H
-#define PROCESS_FOLLOW_H
+#pragma once
 
 #include "process/process.h"
 
@@ -25,5 +24,3 @@ void follow_polled(struct process *, const struct pollfd *, unsigned count);
 /* Brings devices up to date whose interfaces have changed; called by the helper, without any lock. False: another
  * thread holds process->control; call it again soon. */
 bool follow_changes(struct process *, nanos now);
-
-#endif

@@ -1,6 +1,5 @@
 /* Packets that arrived from a network at the wrong process of the host, and how they reach the right one. */
-#ifndef PROCESS_FORWARD_H
-#define PROCESS_FORWARD_H
+#pragma once
 
 #include "process/process.h"
 
@@ -19,5 +18,3 @@ bool forward_to(struct peer *, const struct udp_arrival *);
 void forward_prefer_sender(struct process *, const uint8_t arrival[FORWARD_ARRIVAL], const struct packet *);
 /* Calls forward_prefer_sender, except for a program's datagrams, whose sender may be any. */
 void forward_prefer(struct process *, const uint8_t arrival[FORWARD_ARRIVAL], const struct packet *);
-
-#endif

@@ -7,8 +7,7 @@
  * about to block. The helper checks: first soon, then ever more rarely while the program keeps calling verbs. So an
  * idle process sleeps for ever, a hot process does not meet its helper, and a poller that just stops costs its peers
  * one tick, and needs more rounds for its next claim. */
-#ifndef PROCESS_HELPER_H
-#define PROCESS_HELPER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -41,5 +40,3 @@ void helper_leave(struct process *);
 
 /* Ends the helper as helper_leave does, after helper_stop has waited. */
 void helper_leave_late(struct process *);
-
-#endif

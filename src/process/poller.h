@@ -1,7 +1,6 @@
 /* Progress by threads of the program that find nothing to do: they poll, claim that they will poll again, and hand
  * over to the helper before they block (helper.h). Thread-safe. */
-#ifndef PROCESS_POLLER_H
-#define PROCESS_POLLER_H
+#pragma once
 
 #include "process/process.h"
 
@@ -30,5 +29,3 @@ static inline void poller_has_worked(struct process *process)
 {
     atomic_store_explicit(&process->poller.fruitless, 0, memory_order_relaxed);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* A device's port on a network interface: a process has one for each device that was opened and that its user has
  * put on an interface. Other devices serve this host only and do not have a port. */
-#ifndef PROCESS_PORT_H
-#define PROCESS_PORT_H
+#pragma once
 
 #include "link/udp/reach.h"
 #include "process/process.h"
@@ -60,5 +59,3 @@ struct pollfd;
 unsigned port_poll(const struct process *, struct pollfd *);
 /* Takes the result, after the helper was woken: the ports that woke it look at all their sockets. */
 void port_polled(const struct process *, const struct pollfd *, unsigned count);
-
-#endif

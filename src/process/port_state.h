@@ -1,7 +1,6 @@
 /* The state of each device's port. A user takes it down and up again (softverbs event), for all processes of the host.
  */
-#ifndef PROCESS_PORT_STATE_H
-#define PROCESS_PORT_STATE_H
+#pragma once
 
 #include "base/likely.h"
 #include "process/process.h"
@@ -26,5 +25,3 @@ void port_state_publish(struct process *);
 
 /* Takes the port down or up. False: it was in that state already. Thread-safe. */
 bool port_state_set(struct process *, const struct device *, bool down);
-
-#endif

@@ -4,8 +4,7 @@
  * The objects that the layers above keep in it are made, given up and inherited by the functions of one table,
  * struct process_parts, which the caller of process_join brings along: the process does not know them. They are in a
  * struct of those layers, which begins with struct process. */
-#ifndef PROCESS_PROCESS_H
-#define PROCESS_PROCESS_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -164,5 +163,3 @@ static inline struct node *process_node(const struct process *process)
 {
     return atomic_load(&process->forked) ? NULL : process->node;
 }
-
-#endif

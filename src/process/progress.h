@@ -1,6 +1,5 @@
 /* Rounds of progress, for pollers and the helper (progress.c), and the calls that endpoints make to them. */
-#ifndef PROCESS_PROGRESS_H
-#define PROCESS_PROGRESS_H
+#pragma once
 
 #include "process/process.h"
 
@@ -39,5 +38,3 @@ void progress_guests(struct process *, void (*visit)(void *endpoint, void *conte
 
 /* Takes the endpoint out of every list, and stops its timer. Under process->progress. */
 void progress_forget(struct process *, struct endpoint *);
-
-#endif

@@ -1,6 +1,5 @@
 /* The threads that may not move data, and why. */
-#ifndef PROCESS_RESTRAINTS_H
-#define PROCESS_RESTRAINTS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -30,5 +29,3 @@ bool restraints_permit(const struct process *);
 /* restraints_be_helper makes the calling thread the helper, until it ends; restraints_is_helper asks for that. */
 void restraints_be_helper(void);
 bool restraints_is_helper(void);
-
-#endif

@@ -2,8 +2,7 @@
  * written when the round has answered and holds only the progress lock. A thread woken in the midst of the round would
  * first meet the locks that the round holds, which costs two switches where both share a processor, and would then wait
  * for the answers (cq_wait_for_responses). */
-#ifndef PROCESS_WAKEUPS_H
-#define PROCESS_WAKEUPS_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/queue.h>
@@ -32,5 +31,3 @@ void wakeups_flush(struct process *);
 /* Called when the calling thread begins a round, and when it has answered. Under process->progress. */
 void wakeups_begin(struct process *);
 void wakeups_end(struct process *);
-
-#endif

@@ -1,6 +1,5 @@
 /* The keys of profile.def as a table. */
-#ifndef PROFILE_KEYS_H
-#define PROFILE_KEYS_H
+#pragma once
 
 #include "profile/profile.h"
 
@@ -19,5 +18,3 @@ struct profile_line {
 };
 
 extern const struct profile_line profile_lines[PROFILE_KEYS];
-
-#endif

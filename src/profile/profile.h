@@ -2,8 +2,7 @@
  * (SOFTVERBS_PROFILE). A line is `KEY = VALUE` or `without CALL = ERRNO`; the part after a # is a comment, in which
  * the profiles that come with softverbs have the source of the value. Attributes that a profile does not name stay
  * as softverbs has them, unless it has `others = zero`. docs/reference/profiles.md has the language. */
-#ifndef PROFILE_PROFILE_H
-#define PROFILE_PROFILE_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -74,5 +73,3 @@ void profile_describe_port(const struct profile *, struct ibv_port_attr *);
 
 /* Rounds a number that a program asks for as the device does; the rounding is one of the keys round_. */
 uint32_t profile_round(const struct profile *, enum profile_key rounding, uint32_t number);
-
-#endif

@@ -1,6 +1,5 @@
 /* The settings of an engine, in the order of a CONFIGURE record. */
-#ifndef RECORD_FIELDS_H
-#define RECORD_FIELDS_H
+#pragma once
 
 #include "transport/settings.h"
 
@@ -33,5 +32,3 @@
     FIELD(options)
 
 #define SETTINGS_MEMBER(field) field,
-
-#endif

@@ -15,8 +15,7 @@
  *
  * All numbers are in little endian. A DOOR and the records of its effects follow each other: they were one write.
  * Pure: no state, thread-safe. */
-#ifndef RECORD_RECORD_H
-#define RECORD_RECORD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -98,5 +97,3 @@ void record_write_head(uint8_t to[RECORDING_HEAD]);
 /* Reads the record at the beginning of `bytes`; *size: its length. Total: any input gives a fault or a record, whose
  * bytes point into the input. */
 enum record_fault record_read(const uint8_t *bytes, size_t length, struct record *, size_t *size);
-
-#endif

@@ -1,8 +1,7 @@
 /* An engine whose doors are recorded. Each function here does what the engine_ function of the same name does
  * (transport/engine/engine.h), under the same lock, and appends to the recording the inputs, the owner's answers and
  * the engine's actions. The engine gets an owner that forwards all calls. */
-#ifndef RECORD_RECORDED_H
-#define RECORD_RECORDED_H
+#pragma once
 
 #include "base/likely.h"
 #include "transport/engine/engine.h"
@@ -20,5 +19,3 @@ void recorded_end(struct recorded *);
 #define DOOR(type, name, record, service, parameters, ...) cold type recorded_##name parameters;
 #define DOOR_APART DOOR
 #include "transport/engine/doors.def"
-
-#endif

@@ -1,7 +1,6 @@
 /* The recording of this process: the file that SOFTVERBS_RECORD names. Several processes write to one file; each write
  * is the records of one call into one engine, at the file's end. */
-#ifndef RECORD_RECORDER_H
-#define RECORD_RECORDER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ void recorder_append(const uint8_t *records, size_t length);
 
 /* Empties the file, unless a process is writing to it. For the command. 0 or errno; EEXIST: it has other contents. */
 int recorder_empty(const char *path);
-
-#endif

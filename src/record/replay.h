@@ -1,7 +1,6 @@
 /* Runs the engines of a recording again: gives each the calls and the answers that it got, and compares its actions
  * with the recorded ones. Needs no program, no process of softverbs and no network. One thread at a time. */
-#ifndef RECORD_REPLAY_H
-#define RECORD_REPLAY_H
+#pragma once
 
 #include "record/record.h"
 
@@ -22,5 +21,3 @@ typedef bool replay_hears(void *context, const struct record *);
  * caller sets the signal handlers for memory that is gone (link/guard.h). */
 enum { REPLAY_MEMORY_MOST = 1 << 30 };
 void replay_run(const uint8_t *bytes, size_t length, replay_hears *, void *context, struct replay_result *);
-
-#endif

@@ -1,6 +1,5 @@
 /* The shared part of replay.c and replay_owner.c. */
-#ifndef RECORD_REPLAY_OWNER_H
-#define RECORD_REPLAY_OWNER_H
+#pragma once
 
 #include <sys/queue.h>
 
@@ -66,5 +65,3 @@ bool replay_take(struct replay_queue *, enum record_kind, unsigned count, const 
 
 /* Writes a record in words: its kind, and the first `count` of its numbers. */
 size_t replay_spell(const struct record *, unsigned count, char *to, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* The counts, as JSON: the keys are those of events/events.def. */
-#ifndef REPORT_COUNTS_REPORT_H
-#define REPORT_COUNTS_REPORT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -12,5 +11,3 @@ void counts_report(FILE *, const struct counts_total *, const uint64_t *by_peers
 
 /* Likewise what is counted of the calls of this process. */
 void counts_report_calls(FILE *);
-
-#endif

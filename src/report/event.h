@@ -1,7 +1,6 @@
 /* Events that a person provokes: the requests of `softverbs event` to this process. docs/reference/events.md has the
  * effect of each. */
-#ifndef REPORT_EVENT_H
-#define REPORT_EVENT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -26,5 +25,3 @@ struct device_state;
  * that has changed and for a port that went down or up. False: another thread holds process->control; ask again. Not
  * under process->progress. */
 bool event_follow(struct process *, const struct device *, const struct device_state *);
-
-#endif

@@ -1,7 +1,6 @@
 /* Queues that wait for ever, as far as this process alone shows: reported once for each, some seconds after it
  * began. */
-#ifndef REPORT_HANGS_H
-#define REPORT_HANGS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -14,5 +13,3 @@ void hangs_begin(void);
  * pairs whose completions wait are kept (verbs/ask/qp_story_kept.h). True: a queue waits that was not logged yet. Under
  * process->progress; other locks are tried only. */
 bool hangs_look(struct process *);
-
-#endif

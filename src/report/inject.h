@@ -1,7 +1,6 @@
 /* Rules of scripts for a process that runs: the requests of `softverbs inject`. docs/reference/scripts.md has the
  * language. */
-#ifndef REPORT_INJECT_H
-#define REPORT_INJECT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -11,5 +10,3 @@ struct process;
  * counts of its matches and actions; "wrong": why the text is no script; "busy": true when the process must be asked
  * again. Under process->progress; blocks on nothing. */
 void inject_answer(struct process *, const char *request, FILE *out);
-
-#endif

@@ -1,8 +1,7 @@
 /* How a debugger finds the objects and stories of this process, in its memory or in its core file, without debug
  * information: a table in the library's own data (layout.def), which begins with LAYOUT_MAGIC and its own address. The
  * library needs no symbols for it. lib/softverbs-gdb.py reads it; docs/how-to/stories.md says how. */
-#ifndef REPORT_LAYOUT_H
-#define REPORT_LAYOUT_H
+#pragma once
 
 struct process;
 
@@ -13,5 +12,3 @@ void layout_begin(const struct process *);
 
 /* It is no more, or is a child's copy. */
 void layout_end(const struct process *);
-
-#endif

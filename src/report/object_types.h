@@ -1,6 +1,5 @@
 /* The objects of a process, for what looks at all kinds of them. */
-#ifndef REPORT_OBJECT_TYPES_H
-#define REPORT_OBJECT_TYPES_H
+#pragma once
 
 #include "base/container.h"
 #include "verbs/memory/mr.h"
@@ -15,5 +14,3 @@
     for (struct context *context = LIST_FIRST(&process_objects(process)->contexts); context;                           \
          context = LIST_NEXT(context, siblings))                                                                       \
         for (struct object *object = LIST_FIRST(&context->objects[kind]); object; object = LIST_NEXT(object, siblings))
-
-#endif

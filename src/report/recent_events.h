@@ -2,8 +2,7 @@
  * "events srq 3", "events id 3", "events partner 7" (the identifier whose peer has this communication ID),
  * "events communication 8" (the one that has it itself) or "events
  * process 0". */
-#ifndef REPORT_RECENT_EVENTS_H
-#define REPORT_RECENT_EVENTS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -14,5 +13,3 @@ struct process;
 /* Writes one object of JSON, with the events under the object's word; without them where this process has no such
  * object, or is just changing its objects. Under process->progress. */
 void recent_events_answer(struct process *, const char *request, FILE *);
-
-#endif

@@ -1,6 +1,5 @@
 /* The report of this process to `softverbs show`: one JSON object with its devices and objects. */
-#ifndef REPORT_REPORT_H
-#define REPORT_REPORT_H
+#pragma once
 
 /* The beginning of a request for an event, "event NAME DEVICE": event.h; for rules of a script, "inject rules TEXT",
  * "inject list" or "inject clear": inject.h; for a queue
@@ -23,5 +22,3 @@ void report_stories_end(struct process *);
 /* Answers the request to the struct process `context` into the descriptor. Called by the helper under
  * process->progress; takes nothing that may block: an object that is being changed right now is left out. */
 void report_write(void *context, const char *request, int fd);
-
-#endif

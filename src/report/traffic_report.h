@@ -1,6 +1,5 @@
 /* The counts, as parts of a report (report.h) and as a line in a file when the process ends. */
-#ifndef REPORT_TRAFFIC_REPORT_H
-#define REPORT_TRAFFIC_REPORT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -18,5 +17,3 @@ struct traffic_told *traffic_report_begin(struct facts_process *, const struct p
 /* Appends the report of all devices to the file that SOFTVERBS_COUNTERS names, as one line. No thread sends or receives
  * any more. */
 void traffic_report_end(struct process *);
-
-#endif

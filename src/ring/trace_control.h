@@ -1,6 +1,5 @@
 /* Traces of a live process: `softverbs trace` asks for one, and a layer around the traced calls is added. */
-#ifndef RING_TRACE_CONTROL_H
-#define RING_TRACE_CONTROL_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -16,5 +15,3 @@ const char *trace_begin(const char *path, const char *calls);
 /* Answers "begin PATH CALLS" or "end" with a JSON object: {"traced": true or false}, or "wrong", a sentence. One
  * thread. */
 void trace_answer(const char *request, FILE *out);
-
-#endif

@@ -1,8 +1,7 @@
 /* Lines of a trace, from many threads of many processes to one reader, through memory that the reader made:
  * `softverbs trace`. A writer never waits: if the ring is full, or its reader is gone, a line counts as lost. The
  * reader trusts nothing that it reads. */
-#ifndef RING_TRACE_RING_H
-#define RING_TRACE_RING_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -102,5 +101,3 @@ uint64_t trace_ring_lost(const struct trace_reader *);
 
 /* Destroys the ring; writers see that the reader is gone. */
 void trace_ring_destroy(struct trace_reader *);
-
-#endif

@@ -1,6 +1,5 @@
 /* The clock of everything that runs in real time. Layers below get the time from their callers. Thread-safe. */
-#ifndef RUNTIME_CLOCK_H
-#define RUNTIME_CLOCK_H
+#pragma once
 
 #include "base/nanos.h"
 
@@ -13,5 +12,3 @@ nanos clock_about_now(void);
 
 /* The processor time that the calling thread has used; a system call. */
 nanos clock_busy(void);
-
-#endif

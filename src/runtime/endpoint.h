@@ -1,7 +1,6 @@
 /* The receivers of packets: a queue pair, the inside of a work queue, queue pair 1, the multicast groups, Ethernet.
  * The loop does not know their kinds, as the transport knows its owner only by struct owner_operations. */
-#ifndef RUNTIME_ENDPOINT_H
-#define RUNTIME_ENDPOINT_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/queue.h>
@@ -46,5 +45,3 @@ struct endpoint_operations {
     /* Fails the endpoint if its completion queue overran; some queue did. */
     void (*fail_overrun)(struct endpoint *);
 };
-
-#endif

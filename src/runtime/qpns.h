@@ -1,6 +1,5 @@
 /* Numbers of endpoints, and of XRC SRQs: unique on the host, claimed in blocks from the node, found in two steps. */
-#ifndef RUNTIME_QPNS_H
-#define RUNTIME_QPNS_H
+#pragma once
 
 #include "ipc/node.h"
 
@@ -25,5 +24,3 @@ bool qpns_is_strange(struct qpn_table *, uint32_t number);
 
 /* Returns the object with this number, or NULL. Under process->progress, or while the object can't be freed. */
 void *qpns_find(const struct qpn_table *, uint32_t number);
-
-#endif

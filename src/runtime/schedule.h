@@ -4,8 +4,7 @@
  * then, under its owner's lock, and sets the next one. A deadline that was moved in the meantime costs one callback
  * that finds nothing to do, so deadlines are never taken back. A timer that is set under its owner's lock, which the
  * callback takes too, is never lost: either it is still set, or its callback runs later. */
-#ifndef RUNTIME_SCHEDULE_H
-#define RUNTIME_SCHEDULE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -53,5 +52,3 @@ static inline bool schedule_is_due(const struct schedule *schedule, nanos now)
 {
     return now >= atomic_load(&schedule->look_at);
 }
-
-#endif

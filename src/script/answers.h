@@ -1,7 +1,6 @@
 /* Every call that a program can make, by number, with its name and with how it reports that it failed; and other
  * happenings that rules may be for. The lists are calls/verbs.def, calls/ucma.def and script/words.def. */
-#ifndef SCRIPT_ANSWERS_H
-#define SCRIPT_ANSWERS_H
+#pragma once
 
 enum script_call {
 #define CALL(answer, type, name, title, parameters, arguments) SCRIPT_##name,
@@ -50,5 +49,3 @@ static inline const char *script_title(enum script_call call)
 {
     return script_names[call].title;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The verdict of a script's rules on a call. Pure except for the rules' counts. */
-#ifndef SCRIPT_DECIDE_H
-#define SCRIPT_DECIDE_H
+#pragma once
 
 #include "calls/subject.h"
 #include "script/rule.h"
@@ -70,5 +69,3 @@ void script_choose(struct script *, const char *program);
 
 /* The place of the next rule: no other rule has it, even if some were left out. */
 unsigned script_next_place(const struct script *);
-
-#endif

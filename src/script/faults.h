@@ -1,7 +1,6 @@
 /* The short form of rules for all packets, which --fault and SOFTVERBS_FAULT have, too: fault
  * drop=1%,delay=1ms+-0.5ms,seed=7. Pure. */
-#ifndef SCRIPT_FAULTS_H
-#define SCRIPT_FAULTS_H
+#pragma once
 
 #include "events/events.h"
 #include "script/reader.h"
@@ -15,5 +14,3 @@ bool faults_parse(const char *text, struct script *, uint64_t *seed, struct scri
 
 /* What a rule does for a kind of fault: SCRIPT_DROP and so on; 0: it has no word, but a value. */
 extern const unsigned fault_fates[FAULT_KINDS];
-
-#endif

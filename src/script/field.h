@@ -1,6 +1,5 @@
 /* The fields that the action `set` changes: in answers of queries, and in packets. Pure. */
-#ifndef SCRIPT_FIELD_H
-#define SCRIPT_FIELD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ bool field_read(const struct script_field *, const char *value, struct script_ch
 
 /* Sets the field in the call's answer, of `size` bytes. An answer without the field is not changed. */
 void field_change(const struct script_change *, enum script_call, void *answer, size_t size);
-
-#endif

@@ -1,7 +1,6 @@
 /* Names of numbers in scripts, by their kind: IBV_WR_RDMA_WRITE and RDMA_WRITE, SIGKILL and KILL, ENOMEM, ... The
  * list is script/words.def. Pure. */
-#ifndef SCRIPT_NAMES_H
-#define SCRIPT_NAMES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -26,5 +25,3 @@ const char *names_example(enum names);
 
 /* Tries all of them. */
 void names_suggest(enum names, struct suggestion *);
-
-#endif

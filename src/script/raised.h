@@ -1,6 +1,5 @@
 /* The asynchronous events that a user can raise: by rules of scripts, and a device's also by `softverbs event`. */
-#ifndef SCRIPT_RAISED_H
-#define SCRIPT_RAISED_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stddef.h>
@@ -13,5 +12,3 @@ struct script_raised {
 
 /* The n-th event of script/words.def; NULL after the last. */
 const struct script_raised *script_raised(size_t n);
-
-#endif

@@ -1,6 +1,5 @@
 /* Words, numbers and times of the text that is being read: the elements of the language. Pure. */
-#ifndef SCRIPT_READER_H
-#define SCRIPT_READER_H
+#pragma once
 
 #include "base/text/suggest.h"
 #include "script/rule.h"
@@ -53,5 +52,3 @@ bool reader_duration(const char *word, double plain, nanos *time);
 
 /* Reads a share, "1%", as a part of SCRIPT_ALWAYS. */
 bool reader_share(struct reader *, const char *stops, uint64_t *share);
-
-#endif

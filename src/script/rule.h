@@ -1,7 +1,6 @@
 /* A rule of a script: when a call meets its conditions, its actions happen. docs/reference/scripts.md has the
  * language. */
-#ifndef SCRIPT_RULE_H
-#define SCRIPT_RULE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -129,5 +128,3 @@ struct script_fault {
     unsigned line, column;
     char why[256];
 };
-
-#endif

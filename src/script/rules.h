@@ -1,6 +1,5 @@
 /* The rules of this process: the layers above ask here about each call and happening. */
-#ifndef SCRIPT_RULES_H
-#define SCRIPT_RULES_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -56,5 +55,3 @@ bool rules_is_used(void);
 
 /* Waits for this time. Not a cancellation point. */
 void rules_wait(nanos);
-
-#endif

@@ -1,7 +1,6 @@
 /* A script that the user gives disturbs the program's calls: SOFTVERBS_SCRIPT names its file, SOFTVERBS_INJECT has
  * its text. docs/reference/scripts.md has the language, script/words.def its words. */
-#ifndef SCRIPT_SCRIPT_H
-#define SCRIPT_SCRIPT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,5 +16,3 @@ bool script_start(void);
  * line. */
 bool script_read_file(const char *path, struct script *script, char *why, size_t size);
 bool script_read_text(const char *text, struct script *script, char *why, size_t size);
-
-#endif

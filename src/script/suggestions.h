@@ -1,6 +1,5 @@
 /* The likely meaning of an unknown word in a script: a sentence after the error. Pure. */
-#ifndef SCRIPT_SUGGESTIONS_H
-#define SCRIPT_SUGGESTIONS_H
+#pragma once
 
 #include "script/reader.h"
 
@@ -13,5 +12,3 @@ const char *suggest_short_item(const char *word, char text[READER_MEANT]);
 
 /* The word is not the name of a call or a happening, where one must be. */
 const char *suggest_call(const char *word, char text[READER_MEANT]);
-
-#endif

@@ -1,6 +1,5 @@
 /* The conditions and actions of rules, each with how its value is read. The list is script/words.def. */
-#ifndef SCRIPT_VALUES_H
-#define SCRIPT_VALUES_H
+#pragma once
 
 #include "script/reader.h"
 
@@ -16,5 +15,3 @@ const struct value_word *value_action(const char *name, bool is_short);
 
 /* Tries the words of the actions or conditions. */
 void value_suggest(struct suggestion *, bool actions, bool is_short);
-
-#endif

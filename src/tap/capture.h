@@ -12,8 +12,7 @@
  * A packet that an IP header can't announce (payloads by reference are up to LINK_REFERENCE_SEGMENT long) is written
  * with as much of its payload as fits, CAPTURE_PAYLOAD_MAX, with the ICRC of what is written, and a comment that
  * says so. */
-#ifndef TAP_CAPTURE_H
-#define TAP_CAPTURE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,5 +60,3 @@ void capture_datagram(struct capture *, const struct capture_way *, const uint8_
 
 /* Appends an Ethernet frame as it is, like capture_roce. */
 void capture_ethernet(struct capture *, bool sent, const struct payload *, const char *note);
-
-#endif

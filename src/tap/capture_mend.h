@@ -5,8 +5,7 @@
  * That needs no lock: appends to a file are done one after the other, so the bytes before a block are not being
  * written any more. Blocks begin and end at multiples of 16, so the beginning that is left has room for a block's
  * head and end. */
-#ifndef TAP_CAPTURE_MEND_H
-#define TAP_CAPTURE_MEND_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -25,5 +24,3 @@ enum {
  * blocks; false: it can't. Only the last 4 MiB are looked at. The file is open for reading and appending, and no
  * other thread uses this descriptor meanwhile. */
 bool capture_mend(int file, off_t since, off_t at);
-
-#endif

@@ -1,8 +1,7 @@
 /* Frames that a fault holds back (SOFTVERBS_FAULT): copies, which leave when they are due or when enough others have
  * overtaken them. Frames that are due at the same time leave in the order of their arrival. The helper's timers send
  * them, so all leave even if the process becomes idle. */
-#ifndef TAP_DELAY_H
-#define TAP_DELAY_H
+#pragma once
 
 #include "tap/taps.h"
 
@@ -41,5 +40,3 @@ bool delay_is_quiet(struct taps *, const struct link *);
 
 /* Sends all frames. No thread may send any more. */
 void delay_flush(struct taps *);
-
-#endif

@@ -1,7 +1,6 @@
 /* Faults on demand: the loss, repetition, reordering, delay and corruption of each frame, as on a bad network. The
  * rules of a script and of SOFTVERBS_FAULT decide. events/events.def has the kinds of faults. Pure. */
-#ifndef TAP_FAULT_H
-#define TAP_FAULT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,5 +41,3 @@ void fault_add(struct fault *, unsigned kinds, nanos delay);
 
 /* Writes some words for a capture's comment to `to`; NULL: the frame has no fault. */
 const char *fault_describe(const struct fault *, char *to, size_t room);
-
-#endif

@@ -1,6 +1,5 @@
 /* The packets that rules of a script change or make up. Pure. */
-#ifndef TAP_SCRIPTED_H
-#define TAP_SCRIPTED_H
+#pragma once
 
 #include "link/frame.h"
 #include "script/decide.h"
@@ -24,5 +23,3 @@ bool scripted_forge(const struct script_verdict *, const struct frame *, struct 
 
 /* Writes the comment of a capture on the packet and on the effect of the fault to `to`; NULL: no comment. */
 const char *scripted_describe(const struct script_verdict *, const struct fault *, char *to, size_t room);
-
-#endif

@@ -1,8 +1,7 @@
 /* The parts that listen to the links of a process, or disturb them: the capture of packets and the faults that its
  * user asked for. A process without either has no taps, and pays for one look. A process whose queue pairs are
  * disturbed or recorded always has them, so that all its packets take the long ways. */
-#ifndef TAP_TAPS_H
-#define TAP_TAPS_H
+#pragma once
 
 #include "link/udp/udp.h"
 #include "runtime/schedule.h"
@@ -72,5 +71,3 @@ void taps_received(const struct taps *, const struct traffic_flow *flow, const s
 /* Captures a datagram that could not be decoded, unchanged. */
 void taps_refused(const struct taps *, const struct udp_refusal *);
 void taps_received_frame(const struct taps *, const struct frame *);
-
-#endif

@@ -1,7 +1,6 @@
 /* The one place where frames leave for the links, and where packets arrive: here they are counted, captured, and meet
  * the faults that the user asked for. It knows flows: the packets that a queue pair sends and receives. */
-#ifndef TAP_TRAFFIC_H
-#define TAP_TRAFFIC_H
+#pragma once
 
 #include <infiniband/verbs.h>
 
@@ -260,5 +259,3 @@ static inline void traffic_end_batch(struct traffic_flow *flow, struct link *lin
     if (unlikely(atomic_load_explicit(&link->unsent, memory_order_relaxed)))
         traffic_count_unsent(flow, link);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Commands of librdmacm as text: their arguments, and the answer of a successful one. */
-#ifndef TRACE_COMMAND_H
-#define TRACE_COMMAND_H
+#pragma once
 
 #include "calls/command.h"
 #include "trace/text.h"
@@ -11,5 +10,3 @@ void command_arguments(struct trace_line *, const struct ucma_call *, enum ucma_
 /* Writes the answer of a successful command: "identifier 3", "ESTABLISHED identifier 3", or nothing. Reads it from
  * the program's memory, where the command has written it. */
 void command_answer(struct trace_line *, const struct ucma_call *, enum ucma_command_number);
-
-#endif

@@ -1,7 +1,6 @@
 /* The text of a line of a trace, written piece by piece without a lock and without locales, as a post takes a tenth of
  * a microsecond. A text that does not fit is cut, and the line ends in "...". */
-#ifndef TRACE_TEXT_H
-#define TRACE_TEXT_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -57,5 +56,3 @@ static TEXT_INLINE void text_add_member(struct trace_line *line, bool *first, co
 
 /* Adds the error's name, "ENOMEM", or the number. */
 void text_add_error(struct trace_line *, int error);
-
-#endif

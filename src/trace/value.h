@@ -1,7 +1,6 @@
 /* Arguments and results of calls as text: objects by kind and number, flags and states by their names, structs by the
  * members that matter. */
-#ifndef TRACE_VALUE_H
-#define TRACE_VALUE_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdint.h>
@@ -66,5 +65,3 @@ void value_send_requests(struct trace_line *, const struct ibv_send_wr *, bool d
 
 /* Adds "{qp_state=INIT, ...}": the members that the mask names. */
 void value_qp_attributes(struct trace_line *, const struct ibv_qp_attr *, unsigned mask);
-
-#endif

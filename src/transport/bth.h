@@ -1,6 +1,5 @@
 /* The fields that are the same in every packet of a queue pair. */
-#ifndef TRANSPORT_BTH_H
-#define TRANSPORT_BTH_H
+#pragma once
 
 #include "transport/settings.h"
 #include "wire/packet.h"
@@ -28,5 +27,3 @@ static inline void bth_write(const struct engine_settings *settings, struct pack
 {
     bth_fill(out, op_code(settings->service, operation), settings->pkey, settings->destination, psn);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* READs and WRITEs of a reliable connection that its owner does in the peer's memory by itself, without a packet. */
-#ifndef TRANSPORT_DIRECT_H
-#define TRANSPORT_DIRECT_H
+#pragma once
 
 #include "transport/owner.h"
 
@@ -21,5 +20,3 @@ struct direct_works {
 /* Does works in the peer's memory. True: all are done, in their order. False: they must be sent as packets, as if
  * nothing had been tried. */
 typedef bool direct_doer(struct engine_owner *, const struct direct_works *);
-
-#endif

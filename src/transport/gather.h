@@ -1,6 +1,5 @@
 /* Local memory of a message: a byte range of a scatter/gather list, or of inline data, as pieces of plain memory. */
-#ifndef TRANSPORT_GATHER_H
-#define TRANSPORT_GATHER_H
+#pragma once
 
 #include "transport/owner.h"
 
@@ -26,5 +25,3 @@ __attribute__((always_inline)) static inline enum reason gather(struct engine_ow
     pieces[0] = (struct iovec){(uint8_t *)work->inline_data + offset, length};
     return REASON_NONE;
 }
-
-#endif

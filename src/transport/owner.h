@@ -3,8 +3,7 @@
  * These answers are one of the five doors of an engine (engine/engine.h). All calls are made within the other four, so
  * under the lock that the owner holds there; they may read the same engine, but not enter it again. `enum reason`
  * REASON_NONE means yes. */
-#ifndef TRANSPORT_OWNER_H
-#define TRANSPORT_OWNER_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -111,5 +110,3 @@ static inline void owner_note(struct engine_owner *owner, enum event event, uint
     if (owner->operations->note)
         owner->operations->note(owner, event, a, b);
 }
-
-#endif

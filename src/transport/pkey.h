@@ -1,6 +1,5 @@
 /* Partition keys (IBA 10.9). */
-#ifndef TRANSPORT_PKEY_H
-#define TRANSPORT_PKEY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,5 +11,3 @@ static inline bool pkey_matches(uint16_t a, uint16_t b)
     enum { FULL_MEMBER = 0x8000, KEY = 0x7fff };
     return (a & KEY) && (a & KEY) == (b & KEY) && (a | b) & FULL_MEMBER;
 }
-
-#endif

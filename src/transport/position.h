@@ -1,7 +1,6 @@
 /* The position of a responder in the sequence of packets: the state that engines of an XRC connection hand over to
  * each other, between two messages, when every request is answered. */
-#ifndef TRANSPORT_POSITION_H
-#define TRANSPORT_POSITION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,5 +9,3 @@ struct engine_position {
     uint32_t expected_psn, msn;
     bool nak_sent; /* a sequence or RNR NAK was sent */
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* Ethernet frames as queue pairs of raw packets send and receive them. */
-#ifndef TRANSPORT_RAW_FRAME_H
-#define TRANSPORT_RAW_FRAME_H
+#pragma once
 
 #include "transport/send_queue.h"
 #include "wire/ether.h"
@@ -29,5 +28,3 @@ static inline uint8_t *raw_tso_header(const struct send_wqe *work)
 {
     return (uint8_t *)work->inline_data + work->remote_address;
 }
-
-#endif

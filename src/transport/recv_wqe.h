@@ -1,6 +1,5 @@
 /* Posted receives, as the engines see them. */
-#ifndef TRANSPORT_RECV_WQE_H
-#define TRANSPORT_RECV_WQE_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdint.h>
@@ -14,5 +13,3 @@ struct recv_wqe {
     uint32_t limit; /* most bytes that are stored, the rest is left out; 0: the whole message must fit */
     const struct ibv_sge *sge;
 };
-
-#endif

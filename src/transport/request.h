@@ -1,6 +1,5 @@
 /* Request packets as a function of (work, index). */
-#ifndef TRANSPORT_REQUEST_H
-#define TRANSPORT_REQUEST_H
+#pragma once
 
 #include "transport/gather.h"
 #include "wire/op.h"
@@ -81,5 +80,3 @@ static inline enum reason request_payload(struct engine_owner *owner, const stru
 
 /* The status with which work ends that could not be sent. */
 enum ibv_wc_status request_status(enum reason);
-
-#endif

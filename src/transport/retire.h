@@ -1,6 +1,5 @@
 /* Ending work requests: in the order of posting, each once. */
-#ifndef TRANSPORT_RETIRE_H
-#define TRANSPORT_RETIRE_H
+#pragma once
 
 #include "transport/owner.h"
 
@@ -15,5 +14,3 @@ void retire_all(struct send_queue *, struct engine_owner *);
 
 /* Ends the oldest work with this error and all later work with WR_FLUSH_ERR. */
 void retire_failed(struct send_queue *, struct engine_owner *, enum ibv_wc_status, enum reason);
-
-#endif

@@ -1,6 +1,5 @@
 /* Storing a packet's payload into a posted receive. */
-#ifndef TRANSPORT_SCATTER_H
-#define TRANSPORT_SCATTER_H
+#pragma once
 
 #include "transport/owner.h"
 
@@ -12,5 +11,3 @@ uint64_t scatter_room(const struct recv_wqe *);
  * REASON_RECEIVE_GONE among them; REASON_PACKET_PULL: the bytes could not be fetched. If a reason is returned,
  * nothing or an undefined part was stored. */
 enum reason scatter(struct engine_owner *, const struct recv_wqe *, uint32_t offset, const struct payload *);
-
-#endif

@@ -1,6 +1,5 @@
 /* The sizes of a message's packets. */
-#ifndef TRANSPORT_SEGMENT_H
-#define TRANSPORT_SEGMENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,5 +12,3 @@ static inline bool segment_fits(uint32_t flags, uint32_t carried, uint32_t segme
 {
     return flags & OP_END ? carried <= segment : carried == segment;
 }
-
-#endif

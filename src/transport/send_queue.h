@@ -1,6 +1,5 @@
 /* The send queue: work requests from posting to retirement, in memory that the owner of the queue pair provides. */
-#ifndef TRANSPORT_SEND_QUEUE_H
-#define TRANSPORT_SEND_QUEUE_H
+#pragma once
 
 #include <infiniband/verbs.h> /* enums, struct ibv_sge; no function of it is called */
 #include <stdbool.h>
@@ -96,5 +95,3 @@ static inline void send_queue_commit(struct send_queue *queue)
 {
     send_queue_commit_at(queue, send_queue_at(queue, queue->tail));
 }
-
-#endif

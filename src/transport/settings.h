@@ -1,6 +1,5 @@
 /* The choices of a queue pair's owner for its engine, from ibv_modify_qp and the link. */
-#ifndef TRANSPORT_SETTINGS_H
-#define TRANSPORT_SETTINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ struct engine_settings {
     uint32_t qkey;
     unsigned options; /* enum raw_option */
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* Big-endian values in bytes of any alignment. */
-#ifndef WIRE_BYTES_H
-#define WIRE_BYTES_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -49,5 +48,3 @@ static inline uint64_t bytes_get64(const uint8_t *from)
     memcpy(&value, from, sizeof(value));
     return BYTES_BIG(64, value);
 }
-
-#endif

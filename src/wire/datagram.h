@@ -1,7 +1,6 @@
 /* RoCEv2 datagrams: struct packet <-> the payload of a UDP datagram to port 4791, with the invariant CRC over it and
  * over those fields of lower headers that no router changes (RoCEv2 annex, A17.3.3). Pure, as wire.h says. */
-#ifndef WIRE_DATAGRAM_H
-#define WIRE_DATAGRAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,5 +51,3 @@ enum wire_fault datagram_read(const uint8_t *bytes, size_t length, struct packet
 /* Finds the identification of the IPv4 header that makes the ICRC at the end of the `length` bytes right; false: no
  * value does. One of 65536 corrupted packets passes. A right guess in route->identification makes it fast. */
 bool datagram_identify(const struct datagram_route *, const uint8_t *bytes, size_t length, uint16_t *identification);
-
-#endif

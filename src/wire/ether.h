@@ -1,6 +1,5 @@
 /* An Ethernet frame as a list of its layers. Pure. Reads nothing outside the frame, for any bytes in it. */
-#ifndef WIRE_ETHER_H
-#define WIRE_ETHER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -73,5 +72,3 @@ void ether_write_checksums(uint8_t *bytes, uint32_t length);
 
 /* The frame check sequence as it is sent, ETHER_FCS bytes (IEEE 802.3, 3.2.9). */
 void ether_frame_check(const uint8_t *bytes, uint32_t length, uint8_t *to);
-
-#endif

@@ -1,7 +1,6 @@
 /* The 40 bytes that a receive of datagrams finds before the payload: a GRH, which is an IPv6 header, or for RoCE v2
  * over IPv4 twenty unused bytes and the IPv4 header (RoCEv2 annex, A17.9.1). */
-#ifndef WIRE_GRH_H
-#define WIRE_GRH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,5 +45,3 @@ void grh_set_length(uint8_t grh[GRH_LENGTH], uint32_t udp_length);
 
 /* Reads the GIDs of 40 bytes that have arrived. */
 void grh_read(const uint8_t grh[GRH_LENGTH], uint8_t source[16], uint8_t destination[16]);
-
-#endif

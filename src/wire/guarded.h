@@ -8,8 +8,7 @@
  * machines other than x86-64, the same is done with a jump buffer of the thread.
  *
  * False does not say which of both sides is gone, nor what was done before the fault. */
-#ifndef WIRE_GUARDED_H
-#define WIRE_GUARDED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -215,7 +214,5 @@ static inline bool guarded_store(void *to, uint64_t value, unsigned size)
         guarded_store_8(to, (uint8_t)value, &fault);
     return !fault;
 }
-
-#endif
 
 #endif

@@ -1,6 +1,5 @@
 /* A line of text that is written word by word into a buffer, and cut where the buffer ends. */
-#ifndef WIRE_LINE_H
-#define WIRE_LINE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ static inline void line_hex(struct line *line, const char *label, uint64_t value
 {
     line_advance(line, snprintf(line->at, line->left, " %s 0x%llx", label, (unsigned long long)value));
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* The headers and checks of InfiniBand around the BTH and its payload: the local route header (IBA 7.7), perhaps a
  * GRH, and at the end the invariant CRC and the variant CRC (IBA 7.8). Pure, as wire.h says. */
-#ifndef WIRE_LRH_H
-#define WIRE_LRH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ uint32_t lrh_icrc(const uint8_t *packet, uint32_t length);
 
 /* The VCRC over all bytes before it, the ICRC, too. On the wire it follows them in little-endian order. */
 uint16_t lrh_vcrc(const uint8_t *packet, uint32_t length);
-
-#endif

@@ -1,7 +1,6 @@
 /* The operations of the BTH opcode as a table: legality, headers and place in a message are looked up, never computed
  * from hand-written products (IBA table 38 "OpCode field definitions"). */
-#ifndef WIRE_OP_H
-#define WIRE_OP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -95,5 +94,3 @@ static inline const struct op *op_find(uint8_t opcode)
 {
     return op_table[opcode].name ? &op_table[opcode] : 0;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* A packet of the InfiniBand transport as plain values in host order. After decoding, no code looks at bytes again;
  * a shared-memory frame, a UDP datagram and a line of a test script all become a struct packet. */
-#ifndef WIRE_PACKET_H
-#define WIRE_PACKET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -96,5 +95,3 @@ struct packet {
     struct payload payload;
 };
 _Static_assert(offsetof(struct packet, address) <= 16, "the BTH takes three words");
-
-#endif

@@ -1,8 +1,7 @@
 /* The payload of a packet, by reference: the bytes stay where they are until the receiver asks for them.
  *
  * The maker of the payload owns the memory, which stays valid until the call that got the payload returns. */
-#ifndef WIRE_PAYLOAD_H
-#define WIRE_PAYLOAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ bool payload_copy(const struct payload *, uint32_t offset, const struct iovec *t
 /* Find out why a copy failed: true if the destination, or the plain pieces, are still there. Both touch each page. */
 bool payload_can_land(const struct iovec *to, uint32_t count);
 bool payload_is_there(const struct payload *);
-
-#endif

@@ -1,6 +1,5 @@
 /* Packet sequence numbers: 24 bits, compared modulo 2^24 (IBA 9.7.1 "PSN model"); and the timer codes of RNR NAKs. */
-#ifndef WIRE_PSN_H
-#define WIRE_PSN_H
+#pragma once
 
 #include <stdint.h>
 
@@ -26,5 +25,3 @@ static inline uint64_t rnr_wait(uint8_t code)
         256,   384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152};
     return tens_of_microseconds[code & 31] * (uint64_t)10000;
 }
-
-#endif

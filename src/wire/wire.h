@@ -1,6 +1,5 @@
 /* Bytes <-> struct packet. Pure: no allocation, no state, thread-safe. */
-#ifndef WIRE_WIRE_H
-#define WIRE_WIRE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ char *wire_describe(const struct packet *, char *to, size_t size);
 
 /* An English phrase for a fault. Never NULL. */
 const char *wire_fault_text(enum wire_fault);
-
-#endif

@@ -1,7 +1,6 @@
 /* For programs that call functions of releases after the one that is installed: the functions, by name and version
  * node, a device and a protection domain. */
-#ifndef ABI_LATER_H
-#define ABI_LATER_H
+#pragma once
 
 #include <infiniband/verbs.h>
 
@@ -20,5 +19,3 @@ int later_close(void **unused);
 
 /* Asserts that a call that makes an object was refused with this errno. */
 void refused(const void *answer, int error);
-
-#endif

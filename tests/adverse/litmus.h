@@ -1,6 +1,5 @@
 /* Litmus tests of what an adapter may do: two or three queue pairs of one process, and threads that look at memory. */
-#ifndef TESTS_ADVERSE_LITMUS_H
-#define TESTS_ADVERSE_LITMUS_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -42,5 +41,3 @@ void litmus_poll(struct ibv_cq *, unsigned count);
 /* Each row of the table: the outcome that it is about was seen. */
 #define LITMUS(name, verdict, behaviour, outcome) bool litmus_##name(struct litmus *);
 #include "litmus.def"
-
-#endif

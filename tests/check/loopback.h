@@ -1,6 +1,5 @@
 /* Two RC queue pairs of one process that are connected to each other, for programs that make mistakes on purpose. */
-#ifndef TESTS_CHECK_LOOPBACK_H
-#define TESTS_CHECK_LOOPBACK_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -67,5 +66,3 @@ static inline struct ibv_sge loopback_piece(const struct loopback *loopback, uns
 
 /* Polls until `count` completions arrived, and returns the status of the last. */
 enum ibv_wc_status loopback_poll(struct loopback *, unsigned count);
-
-#endif

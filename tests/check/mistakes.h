@@ -1,6 +1,5 @@
 /* The cases of the program mistakes, by file. */
-#ifndef TESTS_CHECK_MISTAKES_H
-#define TESTS_CHECK_MISTAKES_H
+#pragma once
 
 #include <errno.h>
 
@@ -76,5 +75,3 @@ static inline void begin_poll(struct loopback *loopback)
     }
     MUST(!error);
 }
-
-#endif

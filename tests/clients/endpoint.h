@@ -1,8 +1,7 @@
 /* The code that the client programs share: a device with its objects, queue pairs and how they connect, and waiting for
  * completions. Only the public interface of libibverbs is used. A function that fails ends the program with a sentence
  * on standard error. */
-#ifndef CLIENTS_ENDPOINT_H
-#define CLIENTS_ENDPOINT_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdatomic.h>
@@ -71,5 +70,3 @@ struct ibv_ah *endpoint_reach(struct endpoint *, const struct address *peer);
 /* Up to `count` completions: polls, then sleeps on the channel, for at most `seconds`. Returns how many there were;
  * they may be bad ones. */
 int endpoint_wait(struct endpoint *, struct ibv_wc *, int count, double seconds);
-
-#endif

@@ -1,7 +1,6 @@
 /* A pair of processes with a queue pair each, for programs that are both sides of a test: the data that they share, and
  * the steps that each side takes. A function that fails ends the process with a sentence on standard error. */
-#ifndef CLIENTS_PAIR_H
-#define CLIENTS_PAIR_H
+#pragma once
 
 #include "endpoint.h"
 
@@ -49,5 +48,3 @@ void side_send(struct side *, uint64_t id, unsigned flags);
 
 /* Polls, without a sleep, for the next completion, which must be a good one; `what` names it in the sentence. */
 struct ibv_wc side_poll(struct side *, const char *what);
-
-#endif

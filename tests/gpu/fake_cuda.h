@@ -2,8 +2,7 @@
  * processor reaches, with the bytes elsewhere; each stream is a thread; what a stream is asked for happens later, in
  * order. The default stream is the legacy one: it waits for all streams that were not made non-blocking, and they for
  * it. Within a host callback each call is refused. */
-#ifndef GPU_FAKE_CUDA_H
-#define GPU_FAKE_CUDA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,5 +65,3 @@ unsigned fake_cuda_legacy_copies(void) __attribute__((weak));              /* NU
 struct fake_cuda_copies fake_cuda_take_copies(void) __attribute__((weak)); /* since the last call */
 
 #pragma GCC visibility pop
-
-#endif

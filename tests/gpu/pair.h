@@ -1,7 +1,6 @@
 /* Two processes with a device, a queue pair each that leads to the other's, memory of the host and of the GPU, and
  * words to go in step. Whatever fails ends the process with a sentence. */
-#ifndef GPU_PAIR_H
-#define GPU_PAIR_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -58,5 +57,3 @@ struct ibv_wc pair_wait(struct pair *);
 /* A line of TAP by the first, with both sides' answers together, which are returned. */
 bool pair_report(struct pair *, bool good, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void pair_plan(const struct pair *);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * Three things are known of every byte of it: what it was after the set-up (each execution begins there), a hash of
  * what has changed since (a part of the state's key), and whether it may be touched. */
-#ifndef MODEL_MEMORY_H
-#define MODEL_MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -93,5 +92,3 @@ static inline uint64_t memory_mix(uint64_t value)
     value *= 0xd6e8feb86659fd93u;
     return value ^ value >> 32;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Parts of scenarios: processes that have joined the modelled host's directory, and what they do. */
-#ifndef MODEL_RIG_H
-#define MODEL_RIG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -64,5 +63,3 @@ static inline void *rig_number(unsigned number)
 
 /* A thread of the process, which is one of A to D, with the process's number as its argument. */
 #define rig_thread(process, body) schedule_thread(schedule_process_at(process), #process, body, rig_number(process))
-
-#endif

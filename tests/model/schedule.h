@@ -1,7 +1,6 @@
 /* Modelled processes and their threads: coroutines, where one runs at a time, up to its next step that another could
  * notice. There it asks the search which thread is next, or which process dies, is stopped, or gets its timer early. */
-#ifndef MODEL_SCHEDULE_H
-#define MODEL_SCHEDULE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -112,5 +111,3 @@ bool schedule_held(const volatile void *address, unsigned size, uint64_t *value)
 /* A fence: all of it becomes visible before the thread continues. */
 void schedule_flush(void);
 void schedule_flush_all(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* Included before everything else into the code under test: the system calls and the allocator that it meets are the
  * model's. Names that structs have as well are replaced only where they are called. */
-#ifndef MODEL_SEAM_H
-#define MODEL_SEAM_H
+#pragma once
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -189,6 +188,4 @@ bool model_user_has_own_number(uid_t);
 #define user_has_own_number model_user_has_own_number
 #define process_vm_readv model_process_vm_readv
 #define process_vm_writev model_process_vm_writev
-#endif
-
 #endif

@@ -6,8 +6,7 @@
  * deterministic by doing nothing but by what it was answered.
  *
  * A question in a state that was seen before needs no answer, as what follows from it is being explored already. */
-#ifndef MODEL_SEARCH_H
-#define MODEL_SEARCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ int search_choose(unsigned options, uint64_t (*key)(unsigned context), unsigned 
 void search_write_schedule(char *to, unsigned size);
 /* Prepares one execution with these answers. False: not of this form. */
 bool search_replay(const char *schedule);
-
-#endif

@@ -1,6 +1,5 @@
 /* The static data of the code under test: each modelled process has its own. */
-#ifndef MODEL_STATICS_H
-#define MODEL_STATICS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,5 +8,3 @@
 void statics_save(uint8_t *to);
 void statics_load(const uint8_t *from);
 bool statics_have(const volatile void *address);
-
-#endif

@@ -1,6 +1,5 @@
 /* Stacks to switch between. */
-#ifndef MODEL_SWITCH_H
-#define MODEL_SWITCH_H
+#pragma once
 
 #include <stddef.h>
 
@@ -45,6 +44,4 @@ static inline void switch_make(switch_place *place, void *stack, size_t size, vo
 }
 
 #define SWITCH(from, to) swapcontext(&(from), &(to))
-#endif
-
 #endif

@@ -1,6 +1,5 @@
 /* The steps of a failing execution, for a reader. */
-#ifndef MODEL_TRACE_H
-#define MODEL_TRACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ void trace_forget_names(void);
 
 /* Writes the lines to the standard output, as comments of TAP, with the functions and lines of the sources. */
 void trace_print(void);
-
-#endif

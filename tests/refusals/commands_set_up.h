@@ -1,7 +1,6 @@
 /* Event channels and identifiers in each state, for commands that are refused (commands_test.c). A program of librdmacm
  * is this test itself: it writes the commands that the library would, and those that the library can't. */
-#ifndef TESTS_REFUSALS_COMMANDS_SET_UP_H
-#define TESTS_REFUSALS_COMMANDS_SET_UP_H
+#pragma once
 
 #include <rdma/rdma_cma.h>
 
@@ -80,5 +79,3 @@ bool connect_with(uint32_t id, uint8_t length, bool valid);
 bool accept_with(uint32_t id, uint8_t length);
 bool confirm(uint32_t id);
 bool reject_with(uint32_t id, uint8_t length, uint8_t reason);
-
-#endif

@@ -1,6 +1,5 @@
 /* The log as tests of refusals read it: lines that end with a reason. */
-#ifndef TESTS_REFUSALS_LINES_H
-#define TESTS_REFUSALS_LINES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,5 +41,3 @@ bool lines_check_in_child(const struct refused *, bool (*refused)(const void *))
 /* No two causes have the same words, numbers and all. Rows of one call with one text are one cause. `row_of` has the
  * row of a place. */
 bool lines_differ(char (*lines)[LINE], size_t count, struct refused (*row_of)(size_t));
-
-#endif

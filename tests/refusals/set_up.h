@@ -1,7 +1,6 @@
 /* The objects of the calls in the rows of objects.def and queues.def: one of each kind, in the states that matter. For
  * refusals_test.c. */
-#ifndef REFUSALS_SET_UP_H
-#define REFUSALS_SET_UP_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -85,5 +84,3 @@ bool open_third_xrcd(void);
 /* Verbs that an installed header may lack. */
 #define NEWER_VERB(answer, type, name, work, parameters, arguments) type newer_##name parameters __asm__(#name);
 #include "calls/verbs.def"
-
-#endif

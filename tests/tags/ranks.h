@@ -1,7 +1,6 @@
 /* The agreement of the ranks: sizes, memory, and the contents of each message, which follow from its ranks and its
  * number. */
-#ifndef TAGS_RANKS_H
-#define TAGS_RANKS_H
+#pragma once
 
 #include <infiniband/tm_types.h>
 #include <infiniband/verbs.h>
@@ -89,5 +88,3 @@ static inline uint64_t full_tag(int from, uint32_t tag)
 {
     return (uint64_t)from << 32 | tag;
 }
-
-#endif

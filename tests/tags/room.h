@@ -1,7 +1,6 @@
 /* One process with both sides of tag matching, through the public API: a tag-matching SRQ with a queue pair for each
  * sender, and the senders. */
-#ifndef TAGS_ROOM_H
-#define TAGS_ROOM_H
+#pragma once
 
 #include <infiniband/tm_types.h>
 #include <infiniband/verbs.h>
@@ -74,5 +73,3 @@ void room_rendezvous_head(struct room *, uint8_t *to, uint32_t application, uint
 int room_send(struct room *, int sender, uint64_t id, uint32_t offset, uint32_t length);
 int room_post_finish(struct room *, int sender, uint64_t id, uint32_t offset); /* a receive for a FIN */
 bool room_sender_wait(struct room *, struct ibv_wc *);
-
-#endif

@@ -1,6 +1,5 @@
 /* Steps of tests of the public API: a room with two senders, and the steps that they take in it. */
-#ifndef TAGS_STEPS_H
-#define TAGS_STEPS_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,5 +47,3 @@ bool is_filled(const uint8_t *at, uint32_t length, uint8_t fill);
     } while (0)
 
 #define script(test) cmocka_unit_test_setup_teardown(test, steps_set_up, steps_tear_down)
-
-#endif

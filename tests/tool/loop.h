@@ -1,6 +1,5 @@
 /* A queue pair that is its own peer. */
-#ifndef TESTS_TOOL_LOOP_H
-#define TESTS_TOOL_LOOP_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdlib.h>
@@ -31,5 +30,3 @@ static inline void loop_connect(struct ibv_qp *qp, uint8_t timeout, uint8_t retr
     loop_enter(qp, IBV_QPS_RTS, &attr,
                IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Which behaviours a program does not bear. */
-#ifndef TOOLS_ADVERSE_BISECT_H
-#define TOOLS_ADVERSE_BISECT_H
+#pragma once
 
 #include "adverse/trials.h"
 
@@ -37,5 +36,3 @@ const char *bisect_word(enum adverse);
 
 void bisect_print(const struct bisect *);
 void bisect_print_json(const struct bisect *);
-
-#endif

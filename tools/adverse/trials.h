@@ -1,6 +1,5 @@
 /* Runs of a program under adverse lists: which seeds and which behaviours make it fail. */
-#ifndef TOOLS_ADVERSE_TRIALS_H
-#define TOOLS_ADVERSE_TRIALS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -53,5 +52,3 @@ bool trials_fail(struct trials *, const struct failing *first, struct proof *pro
 
 /* The user's `tries`, or 5 to 100 runs: 98 of 100 such series find a program that failed `failed` times of `of`. */
 unsigned trials_wanted(const struct trials *, unsigned failed, unsigned of);
-
-#endif

@@ -9,7 +9,7 @@ No function over 60 lines (from its opening to its closing brace, both in column
 the floors of a layer's folders (src/layers), where each permission is used, or climbs out with "../", no getenv() in what is loaded into programs (src/ and tools/shim/): a set-uid program that is linked
 with the library must not obey its user's environment, so it is secure_getenv(). No static function of the library in
 more than three files has the same name. No mmap() of the library chooses its place (src/base/mapping.c does, and never where a memory
-region is), except for programs that have no regions. Files over 500 lines are listed; they fail
+region is), except for programs that have no regions. Headers say `#pragma once`. Files over 500 lines are listed; they fail
 only above 700. No folder of tests has more files of source than FOLDER_LIMIT.
 """
 import os
@@ -23,6 +23,9 @@ FUNCTION_LIMIT, FILE_LISTED, FILE_LIMIT, NAMESAKES = 60, 500, 700, 3
 FOLDER_LIMIT = 28
 # The files that map for a program, and the files that run in processes of ours.
 MAPPERS = ("src/base/mapping.c", "src/check/outside/remaps.c", "src/gsi/cleanup/cleanup_process.c", "src/record/replay.c")
+# Headers with a guard: users' compilers read the first, tests/model has copies of the next four, and the last is a list.
+GUARDED = ("tools/interface/softverbs.h", "src/ipc/node.h", "src/ipc/table.h", "src/link/direct.h", "src/link/published.h",
+           "tests/model/statics_kept.h")
 STATIC = re.compile(r"^static (?:inline )?(?:[\w ]+?[ *]+)(\w+)\((?=[^;]*?\)\n\{)", re.M)
 
 
@@ -139,6 +142,12 @@ def free_maps(name, lines):
                 yield number, "a map, where it must be mapping_make"
 
 
+def guarded(name, lines):
+    """Headers that name themselves in three lines; the name is that of a file that was moved since."""
+    if name.endswith(".h") and name not in GUARDED and "#pragma once" not in lines:
+        yield f"{name}: #pragma once, no guard"
+
+
 def namesakes(statics):
     """Static functions that are in too many files: a backtrace, a profile or grep says nothing by such a name."""
     for title, where in sorted(statics.items()):
@@ -149,7 +158,7 @@ def namesakes(statics):
 def main():
     top = sys.argv[1]
     layers, floors = read_layers(top)[0], read_floors(top)
-    functions, includes, stairs, environment, maps, huge, long_files = [], [], list(wrong_order(floors)), [], [], [], []
+    functions, includes, stairs, environment, maps, guards, huge, long_files = [], [], list(wrong_order(floors)), [], [], [], [], []
     statics, pairs = {}, set()
     for name in sources(top):
         with open(os.path.join(top, name), encoding="utf-8") as file:
@@ -159,6 +168,7 @@ def main():
         stairs += [f"{name}:{line}: {what}" for line, what in wrong_floors(name, lines, floors)]
         pairs |= set(asked(name, lines, floors))
         environment += [f"{name}:{line}: {what}" for line, what in plain_getenv(name, lines)]
+        guards += guarded(name, lines)
         maps += [f"{name}:{line}: {what}" for line, what in free_maps(name, lines)]
         if name.startswith("src/") and name.endswith(".c") and not SUPPORT.search(name):
             for title in STATIC.findall("\n".join(lines)):
@@ -174,7 +184,8 @@ def main():
                     (f"every folder of {', '.join(floors) or 'no layer'} includes but what stands below it", stairs),
                     ("the library maps memory where no region is", maps),
                     (f"no folder of tests has more than {FOLDER_LIMIT} files", wide),
-                    ("every permission of src/layers is used", idle))
+                    ("every permission of src/layers is used", idle),
+                    ("headers have no guards", guards))
     for name in long_files:
         print(f"# over {FILE_LISTED} lines: {name}")
     return status

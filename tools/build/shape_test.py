@@ -34,6 +34,8 @@ CASES = {
     "a folder of tests has its limit": (
         {f"tests/api/x/{i}.py": "" for i in range(29)}, 1, "# tests/api/x: 29 files, at most 28: split it by subject"),
     "a folder within it is fine": ({f"tests/api/x/{i}_test.c": "" for i in range(28)}, 0, "ok 8"),
+    "a header has no guard": ({"src/middle/a.h": "#ifndef A_H\n#define A_H\n#endif\n"}, 1, "# src/middle/a.h: #pragma once, no guard"),
+    "a header that is read once is fine": ({"src/middle/a.h": "/* Why. */\n#pragma once\n"}, 0, "ok 10"),
     "nobody climbs out": (includes("flat/a.c", "../middle/top.h"), 1, "climbs out"),
 }
 

@@ -1,7 +1,6 @@
 /* The files that the kernel has below /sys/class/infiniband/DEVICE/ports/1/{counters,hw_counters}, from the counts of
  * processes. */
-#ifndef TOOLS_COUNTERS_PORT_H
-#define TOOLS_COUNTERS_PORT_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -28,5 +27,3 @@ void port_list(const json_t *counts, bool zeros, char *text, size_t size);
 
 /* A number, or the sum of an object of numbers. */
 uint64_t port_total(const json_t *value);
-
-#endif

@@ -1,6 +1,5 @@
 /* Counts as Prometheus reads them, and the server for them. */
-#ifndef TOOLS_COUNTERS_PROMETHEUS_H
-#define TOOLS_COUNTERS_PROMETHEUS_H
+#pragma once
 
 #include <jansson.h>
 #include <stdio.h>
@@ -12,5 +11,3 @@ void prometheus_print(FILE *, const json_t *reports);
 /* Answers GET /metrics on 127.0.0.1 until it is killed, with the counts of the processes in the directory then. The
  * port 0 is a free one. Its address is written to standard error. Returns the exit status after a sentence. */
 int prometheus_serve(const char *directory, unsigned port);
-
-#endif

@@ -1,6 +1,5 @@
 /* The content of a capture's datagrams, and whether softverbs would send the same bytes. */
-#ifndef TOOLS_DECODE_DATAGRAMS_H
-#define TOOLS_DECODE_DATAGRAMS_H
+#pragma once
 
 #include "dissect.h"
 #include "wire/packet.h"
@@ -25,5 +24,3 @@ void datagrams_judge(struct dissection *, struct judged *);
 /* Calls `visit` for each packet in a piece that a host handed to its interface, or once if the piece is one packet.
  * Returns the number of packets. */
 size_t datagrams_each(const struct dissection *whole, void (*visit)(void *context, struct dissection *), void *context);
-
-#endif

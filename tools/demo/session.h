@@ -1,7 +1,6 @@
 /* The programs that `softverbs demo` starts: two processes that meet at a TCP port, and commands that end by
  * themselves. */
-#ifndef TOOLS_DEMO_SESSION_H
-#define TOOLS_DEMO_SESSION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,5 +41,3 @@ struct session_pair {
     int status;
 };
 bool session_pair(struct session *, const struct session_pair *);
-
-#endif

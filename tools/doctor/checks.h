@@ -1,6 +1,5 @@
 /* The checks of the doctor, a function for each. */
-#ifndef TOOLS_CHECKS_H
-#define TOOLS_CHECKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ void check_network(const char *interface);
 
 /* what others want of our library: checks_symbols.c */
 check check_symbols;
-
-#endif

@@ -1,6 +1,5 @@
 /* The GPUs of this machine, and the choices of NCCL and UCX on our devices. */
-#ifndef TOOLS_GPU_H
-#define TOOLS_GPU_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ enum verdict gpu_say_nccl(const struct gpu_machine *, const char *level, bool pl
 
 /* Whether UCX registers memory of a GPU or stages it. `direct` is UCX_IB_GPU_DIRECT_RDMA, or NULL. */
 enum verdict gpu_say_ucx(const struct gpu_machine *, const char *direct, char *say, size_t size);
-
-#endif

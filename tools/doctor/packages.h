@@ -1,6 +1,5 @@
 /* The packages that have the missing programs, headers and libraries, as this system's package manager names them. */
-#ifndef TOOLS_PACKAGES_H
-#define TOOLS_PACKAGES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,5 +20,3 @@ void packages_of_library(const char *os_release, const char *soname, char *line,
 /* The os-release of this system, and whether $PATH, /usr/include or the dynamic linker finds a thing. */
 extern const char packages_os_release[];
 packages_present packages_are_here;
-
-#endif

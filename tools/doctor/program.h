@@ -1,6 +1,5 @@
 /* The part of an executable file that says how it is to be started: ELF of this machine's own word size. */
-#ifndef TOOLS_PROGRAM_H
-#define TOOLS_PROGRAM_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -21,5 +20,3 @@ int program_read(const char *path, struct program *);
 
 /* Writes the path where execvp(3) finds the program. False: no such file can be executed. */
 bool program_find(const char *name, char path[PATH_MAX]);
-
-#endif

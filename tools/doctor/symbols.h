@@ -1,6 +1,5 @@
 /* The versioned dynamic symbols of a shared library of this machine's own architecture, as its linker sees them. */
-#ifndef TOOLS_SYMBOLS_H
-#define TOOLS_SYMBOLS_H
+#pragma once
 
 typedef void symbols_visit(void *context, const char *symbol, const char *version);
 
@@ -9,5 +8,3 @@ int symbols_defined(const char *path, symbols_visit *, void *context);
 
 /* Visits what the file must find in `library` (its soname) to be loaded; weak symbols are not. Returns as above. */
 int symbols_wanted(const char *path, const char *library, symbols_visit *, void *context);
-
-#endif

@@ -1,7 +1,6 @@
 /* Which queue pairs talk with each other. A packet names the queue pair that receives it; a datagram or softverbs'
  * comment names the sender, or it follows from the answers: an answer to a packet has its PSN. */
-#ifndef TOOLS_FLOWS_H
-#define TOOLS_FLOWS_H
+#pragma once
 
 #include "draw/records.h"
 
@@ -31,5 +30,3 @@ struct flows {
 
 void flows_find(struct flows *, const struct records *);
 void flows_free(struct flows *);
-
-#endif

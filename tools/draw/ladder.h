@@ -1,7 +1,6 @@
 /* The exchange between queue pairs: each packet from its departure to its arrival, the messages that packets are of,
  * losses, repeats, and their causes. All of it follows from the capture. */
-#ifndef TOOLS_LADDER_H
-#define TOOLS_LADDER_H
+#pragma once
 
 #include "draw/flows.h"
 
@@ -62,5 +61,3 @@ const struct entry *transit_record(const struct records *, const struct transit 
 
 void ladder_find(struct ladder *, const struct records *, const struct flows *);
 void ladder_free(struct ladder *);
-
-#endif

@@ -1,6 +1,5 @@
 /* The memory of `softverbs draw`: lists that grow, numbers by keys, and strings that are there once. */
-#ifndef TOOLS_LOOKUP_H
-#define TOOLS_LOOKUP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ void lookup_free(struct lookup *);
 /* The index of these bytes, up to a NUL; "" has the index 0. */
 uint32_t strings_add(struct strings *, const char *text, size_t length);
 void strings_free(struct strings *);
-
-#endif

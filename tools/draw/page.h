@@ -1,6 +1,5 @@
 /* The HTML file that `softverbs draw` writes: the page of tools/draw/page/ with the ladder as JSON in it. */
-#ifndef TOOLS_PAGE_H
-#define TOOLS_PAGE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -17,5 +16,3 @@ struct page {
 
 /* Writes the page; the stream keeps errors. */
 void page_write(FILE *, const struct page *);
-
-#endif

@@ -1,7 +1,6 @@
 /* The file of `softverbs run --record`, as entries: the packets that queue pairs transmitted and received, and between
  * them work that was posted and that ended, timers, errors. */
-#ifndef TOOLS_RECORDING_H
-#define TOOLS_RECORDING_H
+#pragma once
 
 #include "draw/records.h"
 
@@ -16,5 +15,3 @@ bool recording_is(const struct bytes *);
 /* Reads like records_read. An entry's number is its record's, as `softverbs replay --until` counts. */
 bool recording_read(struct records *, const char *path, const struct bytes *, uint32_t file,
                     const struct records_choice *);
-
-#endif

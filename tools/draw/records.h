@@ -1,7 +1,6 @@
 /* The content of captures and recordings for `softverbs draw`: each packet where it was seen, when and by which
  * process, and of a recording the other events at the ends. */
-#ifndef TOOLS_RECORDS_H
-#define TOOLS_RECORDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -55,5 +54,3 @@ bool records_read(struct records *, const char *path, uint32_t file, const struc
 void records_sort(struct records *);
 
 void records_free(struct records *);
-
-#endif

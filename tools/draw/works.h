@@ -1,6 +1,5 @@
 /* Which message belongs to which work request. A queue pair sends and ends work in the order in which it was posted. */
-#ifndef TOOLS_WORKS_H
-#define TOOLS_WORKS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -30,5 +29,3 @@ uint32_t works_end(struct works *);
 /* All that was posted before is gone. */
 void works_reset(struct works *);
 void works_free(struct works *);
-
-#endif

@@ -1,7 +1,6 @@
 /* Reads the facts that processes write (src/facts/facts.h) back into structs. Nothing in it is trusted: it may come
  * from another version, from a file, or from a process that was overwritten. */
-#ifndef TOOLS_FACTS_READ_H
-#define TOOLS_FACTS_READ_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -81,5 +80,3 @@ static inline const char *facts_text(const char *text)
 {
     return text ? text : "";
 }
-
-#endif

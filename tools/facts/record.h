@@ -1,6 +1,5 @@
 /* The records of events in reports and stories. Their fields are in events.def. */
-#ifndef TOOLS_FACTS_RECORD_H
-#define TOOLS_FACTS_RECORD_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -24,5 +23,3 @@ const char *record_text(const json_t *record, enum event_field field);
 
 /* The last record of the event in a list; NULL: the list has no such record. */
 const json_t *record_last(const json_t *records, enum event event);
-
-#endif

@@ -1,6 +1,5 @@
 /* The processes of a directory as they were at one look: their reports (report/reports.h), read. */
-#ifndef TOOLS_FACTS_SEEN_H
-#define TOOLS_FACTS_SEEN_H
+#pragma once
 
 #include "events/events.h"
 #include "facts/read.h"
@@ -51,5 +50,3 @@ uint64_t seen_part(const struct fact_inner *traffic, enum event event);
  */
 uint64_t seen_main_reason(const struct fact_inner *traffic, enum event event, bool (*counts)(unsigned reason),
                           unsigned *reason);
-
-#endif

@@ -1,11 +1,8 @@
 /* The commands of a lab stay beside the program, which is a child of theirs. */
-#ifndef TOOLS_LAB_FOLLOW_CHILD_H
-#define TOOLS_LAB_FOLLOW_CHILD_H
+#pragma once
 
 #include <sys/types.h>
 
 /* Waits for the child, and passes SIGTERM and SIGHUP on to it meanwhile; a terminal's signals reach it by themselves.
  * Returns its exit status, after a signal as shells do; EXIT_SELF: the wait failed. Call it once in a process. */
 int follow_child(pid_t);
-
-#endif

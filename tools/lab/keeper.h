@@ -1,11 +1,8 @@
 /* Process 1 of a lab: makes the hosts, runs the command on the first, and takes all with it when it ends. */
-#ifndef TOOLS_LAB_KEEPER_H
-#define TOOLS_LAB_KEEPER_H
+#pragma once
 
 #include "lab/network/network.h"
 
 /* Runs as the first process of a new process namespace. Ends with the command's exit status; `alive` is a pipe whose
  * other end the starting process has. */
 _Noreturn void keeper_run(struct network *, char **command, int alive);
-
-#endif

@@ -1,6 +1,5 @@
 /* Requests to process 1 of a lab: change of links, and the list of them. */
-#ifndef TOOLS_LAB_LAB_CONTROL_H
-#define TOOLS_LAB_LAB_CONTROL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,5 +15,3 @@ void lab_control_serve(int listener, bool (*answer)(void *context, const char *r
 
 /* Asks from a host of the lab. -1: no process 1 answers (errno); 0: refused, and the reply says why; 1: done. */
 int lab_control_ask(const char *request, char *reply, size_t size);
-
-#endif

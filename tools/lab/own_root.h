@@ -1,6 +1,5 @@
 /* The root of a mount namespace that a lab has for itself. */
-#ifndef TOOLS_LAB_OWN_ROOT_H
-#define TOOLS_LAB_OWN_ROOT_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -20,5 +19,3 @@ bool own_root_enter(int root);
 /* Whether "/" is a directory that no mount begins at, as in a chroot: the kernel makes no user namespaces there
  * (user_namespaces(7), EPERM). False if /proc does not say. */
 bool own_root_is_chroot(void);
-
-#endif

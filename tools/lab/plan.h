@@ -1,6 +1,5 @@
 /* The parts of a lab, as the command line gives them. */
-#ifndef TOOLS_LAB_PLAN_H
-#define TOOLS_LAB_PLAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ unsigned lab_plan_find(const struct lab_plan *, const char *name);
 
 /* Host number `which` has this hardware address, and IP addresses 10.77.0.(which + 1)/24, fd77::(which + 1)/64. */
 void lab_plan_mac(unsigned which, uint8_t mac[6]);
-
-#endif

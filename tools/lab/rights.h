@@ -1,6 +1,5 @@
 /* The rights of a user that is not root, in a new user namespace. */
-#ifndef TOOLS_LAB_RIGHTS_H
-#define TOOLS_LAB_RIGHTS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -9,5 +8,3 @@ bool rights_take(void);
 
 /* Keeps the rights for the programs that this process becomes, which are not root's. */
 bool rights_keep(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* The directories, files and links of the tree of sysfs.h, as the functions that describe it make them. */
-#ifndef TOOLS_PCI_ENTRY_H
-#define TOOLS_PCI_ENTRY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ void entry_directory(struct place *, const char *format, ...) __attribute__((for
 void entry_file(const struct place *, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void entry_bytes(const struct place *, const char *name, const uint8_t *bytes, size_t length);
 void entry_link(const struct place *, const char *name, const char *target);
-
-#endif

@@ -1,7 +1,6 @@
 /* The files of PCI functions in the tree of sysfs.h: the functions, the bridges and buses of their paths, and
  * bus/pci/devices and class/pci_bus, which also have the machine's own. */
-#ifndef TOOLS_PCI_FILES_H
-#define TOOLS_PCI_FILES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -13,5 +12,3 @@ void pci_describe(struct place *, const struct pci_layout *, bool infiniband);
 
 /* Describes the files with the processors beside the NUMA node, as a device has them; `list` is NULL for all. */
 void pci_describe_processors(const struct place *, int64_t numa, const char *list);
-
-#endif

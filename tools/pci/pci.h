@@ -7,8 +7,7 @@
  *                 belong to the devices, in their order.
  *   none          the next device has no PCI function
  *   KEY=VALUE     a key of the function before it: pci.def */
-#ifndef TOOLS_PCI_PCI_H
-#define TOOLS_PCI_PCI_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,5 +58,3 @@ const struct pci_function *pci_of_device(const struct pci_layout *, unsigned dev
 /* Returns true if as many devices can have these functions, and this machine has no such function. If not, `why` is
  * a sentence. */
 bool pci_fits(const struct pci_layout *, unsigned devices, char *why, size_t size);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * A softverbs process answers a question that fills the path MTU with as much, which proves that the path carries it
  * both ways. Other endpoints get a MAD only, which they accept. */
-#ifndef TOOLS_PING_PATH_H
-#define TOOLS_PING_PATH_H
+#pragma once
 
 #include "base/nanos.h"
 #include "ping_wire.h"
@@ -43,5 +42,3 @@ void ping_path_answered(struct ping_path *, uint32_t number, uint32_t length);
 
 /* Prints a line about the path's MTU. */
 void ping_path_print(const struct ping_path *);
-
-#endif

@@ -1,7 +1,6 @@
 /* The sending side of softverbs ping: a socket from which RoCEv2 datagrams of any kind leave unfragmented, and on which
  * hosts and routers say what kept one from arriving (ICMP). No privilege is needed. */
-#ifndef TOOLS_PING_WIRE_H
-#define TOOLS_PING_WIRE_H
+#pragma once
 
 #include <arpa/inet.h>
 #include <net/if.h>
@@ -45,5 +44,3 @@ bool ping_wire_trouble(struct ping_wire *, struct ping_trouble *);
 
 /* The number of bytes of an IP packet around a payload of this opcode. */
 unsigned ping_wire_overhead(const struct ping_wire *, uint8_t opcode);
-
-#endif

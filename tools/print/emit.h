@@ -1,6 +1,5 @@
 /* The output of commands with --json; docs/reference/json.md has the form of each. */
-#ifndef TOOLS_EMIT_H
-#define TOOLS_EMIT_H
+#pragma once
 
 #include <jansson.h>
 
@@ -9,5 +8,3 @@ json_t *emit_text(const char *);
 
 /* Prints the value with line ends on standard output, and gives it back. */
 void emit(json_t *);
-
-#endif

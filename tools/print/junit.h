@@ -1,7 +1,6 @@
 /* A report as JUnit XML, which CI systems show beside the tests of a project. Text may be anything; what is no UTF-8
  * becomes '?'. */
-#ifndef TOOLS_JUNIT_H
-#define TOOLS_JUNIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,5 +13,3 @@ void junit_begin(FILE *, const char *suite, size_t cases, size_t failures);
 void junit_case(FILE *, const char *class, const char *name, bool passes, const char *text);
 
 void junit_end(FILE *);
-
-#endif

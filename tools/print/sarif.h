@@ -1,6 +1,5 @@
 /* SARIF 2.1.0, which GitHub, GitLab and editors show beside the code, and annotations of a workflow of GitHub. */
-#ifndef TOOLS_SARIF_H
-#define TOOLS_SARIF_H
+#pragma once
 
 #include <jansson.h>
 
@@ -27,5 +26,3 @@ void sarif_print(json_t *rules, json_t *results);
 
 /* Prints "::error title=softverbs RULE,file=...,line=...::TEXT". */
 void sarif_annotate(const struct sarif_finding *);
-
-#endif

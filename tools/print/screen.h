@@ -1,6 +1,5 @@
 /* The width of the reader's screen, and text that fits it. */
-#ifndef TOOLS_SCREEN_H
-#define TOOLS_SCREEN_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -17,5 +16,3 @@ void screen_wrap(FILE *, size_t width, size_t at, size_t indent, const char *tex
 
 /* Prints a sentence as a line, wrapped if the screen is narrower; without memory prints nothing. */
 void screen_print(FILE *, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-#endif

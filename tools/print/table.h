@@ -1,7 +1,6 @@
 /* Rows of text in columns as wide as they must be. Where they don't fit the screen, each row is several lines, the
  * second and further ones indented. */
-#ifndef TOOLS_TABLE_H
-#define TOOLS_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,5 +18,3 @@ void table_add(struct table *, const char *format, ...) __attribute__((format(pr
 
 /* Prints all rows, the last column without padding, and empties the table. */
 void table_print(struct table *, FILE *);
-
-#endif

@@ -1,7 +1,6 @@
 /* The answers of iproute2's rdma for our devices, in its form of --json: the configured devices, and the reports of
  * the live processes of this directory. */
-#ifndef TOOLS_RDMA_ANSWERS_H
-#define TOOLS_RDMA_ANSWERS_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -21,5 +20,3 @@ bool answers_have(const char *kind);
  * with NULL, of all; the caller's. NULL and a sentence: the directory can't be read. */
 json_t *answers_make(const char *object, const char *kind, const char *device, enum answer_style *, char *why,
                      size_t why_size);
-
-#endif

@@ -1,6 +1,5 @@
 /* The identifiers of librdmacm as iproute2's rdma has them: rows of `rdma resource show cm_id`. */
-#ifndef TOOLS_RDMA_CONNECTIONS_H
-#define TOOLS_RDMA_CONNECTIONS_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -13,5 +12,3 @@ bool connection_is_of(const struct facts_identifier *, const char *device);
 
 /* Adds the facts of the identifier to the row. */
 void connection_describe(json_t *row, const struct facts_identifier *, const struct facts_process *);
-
-#endif

@@ -1,6 +1,5 @@
 /* A record of a recording in words, for `softverbs replay`. */
-#ifndef TOOLS_REPLAY_WORDS_H
-#define TOOLS_REPLAY_WORDS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -16,5 +15,3 @@ unsigned replay_reason(const struct record *);
 /* The moment, on the clock of the process, of this record and its queue pair's next records; 0: the record has no time.
  * The time that engines get as "now" may be some milliseconds off. */
 uint64_t replay_time(const struct record *);
-
-#endif

@@ -1,6 +1,5 @@
 /* The last lines of the log of each process, which src/diag/last_lines.h keeps in the directory. */
-#ifndef TOOLS_LAST_H
-#define TOOLS_LAST_H
+#pragma once
 
 #include <jansson.h>
 
@@ -9,5 +8,3 @@
 json_t *last_collect(const char *directory, int pid);
 
 void last_print(const json_t *list);
-
-#endif

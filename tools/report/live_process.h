@@ -1,6 +1,5 @@
 /* A process that has a device open, and requests to it. */
-#ifndef TOOLS_LIVE_PROCESS_H
-#define TOOLS_LIVE_PROCESS_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -18,5 +17,3 @@ bool live_process_find(const char *directory, struct live_process *);
 
 /* The answer to the request; NULL: no answer in time. A process that is making objects right now is asked again. */
 json_t *live_process_ask(const char *directory, unsigned slot, const char *request);
-
-#endif

@@ -1,6 +1,5 @@
 /* The directory whose processes a command looks at, and the options that all such commands share. */
-#ifndef TOOLS_MEETING_H
-#define TOOLS_MEETING_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -32,5 +31,3 @@ int meeting_option(const struct command *, int argc, char **argv, const struct o
  * (--dir, which has become $SOFTVERBS_DIR) is not there, or can't be such a directory. The default directory may be
  * missing: no process has been there. */
 int meeting_find(const struct command *, struct meeting *);
-
-#endif

@@ -1,6 +1,5 @@
 /* The reports of processes as tables. */
-#ifndef TOOLS_OBJECTS_H
-#define TOOLS_OBJECTS_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -27,5 +26,3 @@ void objects_print(const json_t *reports, const char *name);
 
 /* Prints the reports as JSON, of each process only the list of this name; NULL: all of the report. */
 void objects_emit(const json_t *reports, const char *name);
-
-#endif

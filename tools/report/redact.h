@@ -1,6 +1,5 @@
 /* Takes out of a bug report what identifies the machine and its user. */
-#ifndef TOOLS_REDACT_H
-#define TOOLS_REDACT_H
+#pragma once
 
 #include <jansson.h>
 
@@ -9,5 +8,3 @@
  * same number. Memory addresses, keys and other numbers of the program's own are left out: fields of a list in
  * redact.c become 0, "(left out)" or an empty list. */
 void redact(json_t *);
-
-#endif

@@ -1,6 +1,5 @@
 /* The reports of all live processes of a directory, which src/report/report.c writes. */
-#ifndef TOOLS_REPORTS_H
-#define TOOLS_REPORTS_H
+#pragma once
 
 #include <jansson.h>
 #include <stddef.h>
@@ -15,5 +14,3 @@ json_t *reports_ask(const char *directory, unsigned slot, const char *request, i
 /* A list of the live processes' answers to this request; a process that does not answer within a second is left out,
  * and `silent`, if it is not NULL, becomes the number of such a process. */
 json_t *reports_ask_all(const char *directory, const char *request, int *silent);
-
-#endif

@@ -1,6 +1,5 @@
 /* Files of counters, which a kernel makes when they are opened. */
-#ifndef SHIM_COUNTER_H
-#define SHIM_COUNTER_H
+#pragma once
 
 #include "redirect.h"
 
@@ -26,5 +25,3 @@ int counter_make(char *place);
 
 /* The file has been opened by its path. errno stays as it is. */
 void counter_close(int held);
-
-#endif

@@ -1,6 +1,5 @@
 /* Finds the tree of this host. */
-#ifndef SHIM_FIND_TREE_H
-#define SHIM_FIND_TREE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -9,5 +8,3 @@
  * differs only after the last '-'; if there is no such tree, `root` stays as it is. Returns the length of `root`.
  * errno stays as it is. For the constructor: it allocates. */
 size_t find_tree(char *root, size_t room);
-
-#endif

@@ -1,6 +1,5 @@
 /* Which paths are the kernel's RDMA paths, and where their replacement is. Pure: no call leaves this file. */
-#ifndef SHIM_REDIRECT_H
-#define SHIM_REDIRECT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +26,3 @@ enum redirect_kind {
 /* Writes the replacement of `path` below `root` to `place` (PLACE_MAX bytes); false: not one of ours, or too long.
  * Repeated slashes count as one. */
 bool redirect_path(const char *path, const char *root, size_t root_length, char *place, enum redirect_kind *);
-
-#endif

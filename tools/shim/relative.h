@@ -1,6 +1,5 @@
 /* Paths that are relative to a directory of the tree. */
-#ifndef SHIM_RELATIVE_H
-#define SHIM_RELATIVE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -14,5 +13,3 @@ void relative_expect(void);
  * of that file without links to `place` (PLACE_MAX bytes); false: it leads elsewhere. Costs a load in a process
  * that uses no path of the tree. errno stays as it is. Async-signal-safe. */
 bool relative_find_counter(int at, const char *path, const char *root, char *place);
-
-#endif

@@ -1,6 +1,5 @@
 /* A run of a program under `softverbs run`, with a rule of a script or an adverse list. */
-#ifndef TOOLS_SWEEP_ATTEMPT_H
-#define TOOLS_SWEEP_ATTEMPT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ struct attempt {
 
 /* False and errno: it could not be started. */
 bool attempt_run(struct attempt *);
-
-#endif

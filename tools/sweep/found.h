@@ -1,6 +1,5 @@
 /* The findings of a sweep's runs: printed, kept in a file to continue from, and reported as JUnit XML. */
-#ifndef TOOLS_SWEEP_FOUND_H
-#define TOOLS_SWEEP_FOUND_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -28,5 +27,3 @@ bool found_conclude(const struct found *);
 
 /* Writes the findings to the file. False and errno: it can't. */
 bool found_write_junit(const struct found *, const char *path);
-
-#endif

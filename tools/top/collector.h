@@ -1,8 +1,7 @@
 /* Looks at the processes again and again, in a thread, as a process that is stopped keeps the caller waiting for a
  * second.
  */
-#ifndef TOOLS_TOP_COLLECTOR_H
-#define TOOLS_TOP_COLLECTOR_H
+#pragma once
 
 #include "top/rows.h"
 
@@ -22,5 +21,3 @@ bool collector_take(struct collector *, struct top_look *, char why[COLLECTOR_WH
 
 /* Looks once, without a thread. False: `why` is a sentence. */
 bool collector_look(const char *directory, struct top_look *, char why[COLLECTOR_WHY]);
-
-#endif

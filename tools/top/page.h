@@ -1,6 +1,5 @@
 /* The pages of `softverbs top` as lines of text: a list, a queue pair, and the keys. */
-#ifndef TOOLS_TOP_PAGE_H
-#define TOOLS_TOP_PAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ void page_sum(const struct top_look *before, const struct top_look *now, char *t
 
 /* Writes the keys, and the meanings of the columns of both lists. */
 void page_help(page_line *, void *context);
-
-#endif

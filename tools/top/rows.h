@@ -1,6 +1,5 @@
 /* The rows that `softverbs top` shows of two looks at the processes: a row for each process, or for each queue pair. */
-#ifndef TOOLS_TOP_ROWS_H
-#define TOOLS_TOP_ROWS_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -77,5 +76,3 @@ void top_title(const struct top_column *, bool totals, char title[TOP_CELL]);
 
 /* A cell as it is shown: at most `width` letters, "-" where nothing is known. */
 void top_cell(const struct top_row *, const struct top_list *, size_t column, char text[TOP_CELL]);
-
-#endif

@@ -1,7 +1,6 @@
 /* The whole screen of a terminal, by the control sequences of ECMA-48, which all terminals of today and tmux, screen
  * and the consoles of Linux understand: no library, and no list of terminals. Not thread-safe: there is one. */
-#ifndef TOOLS_TOP_TERMINAL_H
-#define TOOLS_TOP_TERMINAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ void terminal_show(void);
 
 /* The next key; TERMINAL_NONE once `fd` can be read, the size has changed, or `milliseconds` have passed. */
 int terminal_wait(int fd, int milliseconds);
-
-#endif

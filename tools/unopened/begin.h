@@ -1,6 +1,5 @@
 /* Decides for `softverbs run` and `lab` whether to say at the end that no process opened a device. */
-#ifndef TOOLS_UNOPENED_BEGIN_H
-#define TOOLS_UNOPENED_BEGIN_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -10,5 +9,3 @@ bool unopened_is_wanted(char *const *program);
 
 /* Prepares the environment of the program that this process becomes next. On failure no message follows at its end. */
 void unopened_begin(char *const *program);
-
-#endif

@@ -3,8 +3,7 @@
  * `softverbs run` puts into the environment of the program that it becomes (SOFTVERBS_OPENINGS) the process's number,
  * the count of openings, and the directory, with blanks between. When that program ends, the library that `run`
  * preloads compares (unopened/at_end.c). Part of the command and of that library: no allocation, errno may change. */
-#ifndef TOOLS_OPENINGS_H
-#define TOOLS_OPENINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,5 +15,3 @@ bool openings_count(const char *directory, uint32_t *count);
 
 /* Returns what a user of this program may do so that a device is opened, as a sentence. */
 const char *openings_cure(const char *program);
-
-#endif

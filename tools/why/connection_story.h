@@ -1,7 +1,6 @@
 /* softverbs why --id: the story of an identifier of librdmacm and its connection, from both ends where both are known.
  */
-#ifndef TOOLS_CONNECTION_STORY_H
-#define TOOLS_CONNECTION_STORY_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -20,5 +19,3 @@ struct connection_question {
  * and the "reason" that explains most (0: no reason). NULL after a sentence: `from` can't be read. Nothing that was
  * found is trusted. */
 json_t *connection_story_collect(const struct connection_question *);
-
-#endif

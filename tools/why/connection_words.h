@@ -1,6 +1,5 @@
 /* The sentences of an identifier's story. */
-#ifndef TOOLS_CONNECTION_WORDS_H
-#define TOOLS_CONNECTION_WORDS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -11,5 +10,3 @@ json_t *connection_sentences(const json_t *own, const json_t *peer, const json_t
 
 /* The reason of an end's last event that has one, for example RDMA_CM_EVENT_REJECTED; 0: no event has a reason. */
 unsigned connection_reason(const json_t *end);
-
-#endif

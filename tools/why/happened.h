@@ -1,6 +1,5 @@
 /* The last events of a completion queue, a shared receive queue, a connection's identifier or a process. */
-#ifndef TOOLS_HAPPENED_H
-#define TOOLS_HAPPENED_H
+#pragma once
 
 #include <jansson.h>
 
@@ -15,5 +14,3 @@ void happened_tell(json_t *list, const json_t *event);
 size_t happened_time(json_int_t nanoseconds, char *text, size_t size);
 
 void happened_print(const json_t *list);
-
-#endif

@@ -1,7 +1,6 @@
 /* The causes of a missing answer, by what the queue pair's peer, another that has the peer's number, or their process
  * shows. */
-#ifndef TOOLS_SILENCE_H
-#define TOOLS_SILENCE_H
+#pragma once
 
 #include "why/tale.h"
 
@@ -17,5 +16,3 @@ unsigned silence_reason(const struct story_end *end, const struct story_end *oth
 
 /* Adds a sentence: the records of the other end are missing, and why. */
 void silence_tell_missing(struct tale *);
-
-#endif

@@ -1,7 +1,6 @@
 /* XRC with three processes: the one whose shared receive queue a message names executes it in place of the one that has
  * the queue pair. Its end replaces the other's in the story where it knows more. */
-#ifndef TOOLS_WHY_STANDIN_H
-#define TOOLS_WHY_STANDIN_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -19,5 +18,3 @@ bool standin_act(const struct story_end **own, const struct story_end **peer, co
 
 /* Adds the sentence that the stand-in executes messages for this end, which may be NULL. */
 void standin_tell(struct tale *, const struct story_end *standin, const struct story_end *end);
-
-#endif

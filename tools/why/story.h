@@ -1,6 +1,5 @@
 /* softverbs why --qp: the story of a queue pair's first error, from both ends where both are known, in sentences. */
-#ifndef TOOLS_STORY_H
-#define TOOLS_STORY_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -31,5 +30,3 @@ json_t *story_lines(const char *directory, const char *from);
 
 /* Prints the sentences of a story. */
 void story_print(const json_t *story);
-
-#endif

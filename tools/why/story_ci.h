@@ -1,6 +1,5 @@
 /* Stories for CI: annotations of GitHub, JUnit, SARIF. */
-#ifndef TOOLS_STORY_CI_H
-#define TOOLS_STORY_CI_H
+#pragma once
 
 #include <jansson.h>
 
@@ -13,5 +12,3 @@ void story_ci_add(json_t *stories, const json_t *connections);
 void story_annotate(const json_t *stories);
 void story_print_junit(const json_t *stories);
 void story_print_sarif(const json_t *stories);
-
-#endif

@@ -1,6 +1,5 @@
 /* An end of a story, read: a queue pair, and its first error. */
-#ifndef TOOLS_WHY_STORY_END_H
-#define TOOLS_WHY_STORY_END_H
+#pragma once
 
 #include "facts/seen.h"
 
@@ -33,5 +32,3 @@ bool story_end_is_in(const struct story_end *end, const char *state);
 
 /* How often the event was counted; 0 of an end that is NULL. */
 uint64_t story_end_count(const struct story_end *end, enum event event);
-
-#endif

@@ -1,6 +1,5 @@
 /* The sentences of a story. */
-#ifndef TOOLS_STORY_WORDS_H
-#define TOOLS_STORY_WORDS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -18,5 +17,3 @@ json_t *story_sentences(const struct story_ends *);
 
 /* The reason that explains most, of the end that refused if one did; 0: nothing failed. */
 unsigned story_reason(const struct story_ends *);
-
-#endif

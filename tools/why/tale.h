@@ -1,6 +1,5 @@
 /* The parts of a story's sentences. */
-#ifndef TOOLS_WHY_TALE_H
-#define TOOLS_WHY_TALE_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -44,5 +43,3 @@ bool tale_read(const void *records, size_t i, struct known_record *);
 
 /* "client (4711)". Returns `name`. */
 const char *tale_name_process(const char *program, uint64_t pid, char name[TALE_NAME]);
-
-#endif

@@ -1,6 +1,5 @@
 /* The causes why a process waits, by its report and an earlier one (diagnose/diagnose.h). */
-#ifndef TOOLS_WHY_WAITS_H
-#define TOOLS_WHY_WAITS_H
+#pragma once
 
 #include "facts/seen.h"
 
@@ -9,5 +8,3 @@
 /* An array of sentences, WAITS_FOR_NOTHING where there is nothing else: the caller's. The processes are all of the
  * directory now, one of them, and the same one earlier, or NULL. */
 json_t *waits_of(const struct seen *, const struct seen_process *, const struct seen_process *before);
-
-#endif

@@ -1,6 +1,5 @@
 /* Layers for tests: each notes every call by name and object, and passes it on. */
-#ifndef ABI_TESTING_NOTES_H
-#define ABI_TESTING_NOTES_H
+#pragma once
 
 #include "calls/calls.h"
 #include "calls/subject.h"
@@ -28,5 +27,3 @@ void notes_add(const struct calls_layer *, const char *title, struct calls_subje
 /* Writes a line for each note: layer, call, kind and number of the object, times. False: the file can't be written, or
  * notes were lost. */
 bool notes_write(const char *path);
-
-#endif

@@ -4,12 +4,9 @@
  * replaces the entries of these functions in its table of imported symbols, and no other library's. A call for anything
  * but the device is passed on to the function that the entry named before, so that sanitizers and other preloaded
  * libraries keep their place. */
-#ifndef ABI_UCMA_ATTACH_H
-#define ABI_UCMA_ATTACH_H
+#pragma once
 
 /* Looks for librdmacm among the loaded libraries, and attaches to it; cheap when that was done before. Thread-safe,
  * also beside threads that load and unload libraries, and from constructors. Waits for a thread that is loading
  * librdmacm. */
 void attach(void);
-
-#endif

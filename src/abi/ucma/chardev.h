@@ -1,7 +1,6 @@
 /* The number of the kernel's own rdma_cm device, if there is one. librdmacm asks the kernel for it by netlink, and then
  * expects it from fstat of the file that it has opened. */
-#ifndef ABI_UCMA_CHARDEV_H
-#define ABI_UCMA_CHARDEV_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -11,5 +10,3 @@ uint64_t chardev_number(void);
 
 /* The number in a netlink answer of `length` bytes, or 0. Total. */
 uint64_t chardev_read(const void *reply, size_t length);
-
-#endif

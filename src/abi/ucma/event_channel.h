@@ -1,8 +1,7 @@
 /* Event channels: the descriptor that a program of librdmacm has as channel->fd, and that librdmacm takes for the
  * device rdma_cm. It is an event pipe's. A descriptor's inode identifies its channel, because programs close
  * descriptors unseen and numbers are used again. */
-#ifndef ABI_UCMA_EVENT_CHANNEL_H
-#define ABI_UCMA_EVENT_CHANNEL_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -47,5 +46,3 @@ void event_channel_let_fetch(struct event_channel *, uint32_t number);
 /* Waits for an event. EAGAIN: the descriptor is non-blocking and has no event; EINTR. A cancellation point, whose
  * caller ensures that its reference is put back (pthread_cleanup_push); no other function here is one. */
 int event_channel_wait(struct event_channel *, int fd, struct cm_event *);
-
-#endif

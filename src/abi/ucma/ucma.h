@@ -1,7 +1,6 @@
 /* Commands of librdmacm: its writes to its device rdma_cm, ABI version 4. Layouts are in calls/ucma_layout.h; src/cm executes
  * them. */
-#ifndef ABI_UCMA_UCMA_H
-#define ABI_UCMA_UCMA_H
+#pragma once
 
 #include <stddef.h>
 
@@ -10,5 +9,3 @@
 /* Serves a command that the program wrote to the channel's descriptor `fd`. Returns 0 or a positive errno. Thread-safe;
  * only a command that waits for events is a cancellation point. */
 int ucma_write(struct event_channel *, int fd, const void *bytes, size_t length);
-
-#endif

@@ -1,6 +1,5 @@
 /* Socket addresses in the bytes of commands. */
-#ifndef ABI_UCMA_UCMA_ADDRESS_H
-#define ABI_UCMA_UCMA_ADDRESS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -19,5 +18,3 @@ size_t ucma_address_write(const struct cm_address *, uint8_t *to, size_t room);
 /* Writes the GID as AF_IB address of that service ID, likewise. */
 size_t ucma_address_write_gid(const uint8_t gid[16], uint16_t pkey, uint64_t service, uint64_t mask, uint8_t *to,
                               size_t room);
-
-#endif

@@ -1,6 +1,5 @@
 /* The functions that serve the commands of librdmacm, and what they have in common. For ucma*.c only. */
-#ifndef ABI_UCMA_UCMA_CALL_H
-#define ABI_UCMA_UCMA_CALL_H
+#pragma once
 
 #include "abi/ucma/event_channel.h"
 #include "calls/command.h"
@@ -15,5 +14,3 @@ int ucma_find(struct ucma_call *, uint32_t number, struct identifier **);
 
 /* Writes the answer to the program's memory, cut to the room that the program has for it. */
 void ucma_respond(const struct ucma_call *, uint64_t response, const void *reply, size_t length);
-
-#endif

@@ -1,6 +1,5 @@
 /* The main function of a program of unit tests. Include it after <cmocka.h>. */
-#ifndef BASE_TESTING_GROUP_H
-#define BASE_TESTING_GROUP_H
+#pragma once
 
 /* Runs each of these functions as a test. The program ends with the number of failures. */
 #define TESTS(...) TESTS_OF(cmocka_unit_test, __VA_ARGS__)
@@ -24,5 +23,3 @@
 #define GROUP_SCAN2(...) GROUP_SCAN1(GROUP_SCAN1(GROUP_SCAN1(__VA_ARGS__)))
 #define GROUP_SCAN1(...) GROUP_SCAN0(GROUP_SCAN0(GROUP_SCAN0(__VA_ARGS__)))
 #define GROUP_SCAN0(...) __VA_ARGS__
-
-#endif

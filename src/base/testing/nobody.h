@@ -1,7 +1,6 @@
 /* A process for tests that runs as 65534 in a user namespace with no other users, so that the kernel shows all others
  * as 65534, too. Images of containers whose user is "nobody" do likewise. */
-#ifndef BASE_TESTING_NOBODY_H
-#define BASE_TESTING_NOBODY_H
+#pragma once
 
 #include <fcntl.h>
 #include <sched.h>
@@ -45,5 +44,3 @@ static inline int nobody_run(int (*body)(void *), void *context)
     waitpid(child, &status, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
-
-#endif

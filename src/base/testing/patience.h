@@ -2,8 +2,7 @@
  * TEST_PATIENCE multiplies each wait, for sanitizers, emulators and machines that are busy. A wait ends with its event,
  * so a long one costs a good run nothing. tests/clients/patience.py is the same for scripts; the test `patience` (suite
  * house) keeps other such constants out. */
-#ifndef BASE_TESTING_PATIENCE_H
-#define BASE_TESTING_PATIENCE_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -64,5 +63,3 @@ static inline bool patience_tries(const char *what, int most, const char *why, b
     printf("# tries: %d of %d, all in vain: %s: %s\n", most, most, what, why);
     return false;
 }
-
-#endif

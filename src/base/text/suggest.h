@@ -1,6 +1,5 @@
 /* The known name that is most like an unknown one, to suggest it to the user. Pure. */
-#ifndef BASE_TEXT_SUGGEST_H
-#define BASE_TEXT_SUGGEST_H
+#pragma once
 
 #include <stddef.h>
 
@@ -20,5 +19,3 @@ size_t suggest_distance(const char *from, const char *to);
  * contain a name of 3 letters or more, or have 4 letters or more and are contained in the name. */
 struct suggestion suggest_begin(const char *name);
 void suggest_try(struct suggestion *, const char *candidate);
-
-#endif

@@ -1,7 +1,6 @@
 /* Numbers, shares, lists and lines "key = value" of the texts that users write, and short files. The locale of the
  * program changes nothing. */
-#ifndef BASE_TEXT_TEXT_H
-#define BASE_TEXT_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,5 +56,3 @@ bool text_read_at(int directory, const char *path, char *text, size_t size);
 
 /* Writes a sentence as snprintf does; its value is `result`, for functions that return that they refuse. */
 #define SAY_AND(result, to, size, ...) ((void)snprintf(to, size, __VA_ARGS__), (result))
-
-#endif

@@ -1,6 +1,5 @@
 /* The calls that threads are in, with the objects that each is about. */
-#ifndef CHECK_DESTROYED_CALLERS_H
-#define CHECK_DESTROYED_CALLERS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -53,5 +52,3 @@ void callers_open(enum callers_open, const void *object);
 
 /* Another thread's call that names this object now, or NULL. Under the shadow's lock. */
 const char *callers_other(const void *object);
-
-#endif

@@ -1,8 +1,5 @@
 /* Reporting and refusing calls that name a destroyed object, and noting each thread's call for callers_other. */
-#ifndef CHECK_DESTROYED_GUARDS_H
-#define CHECK_DESTROYED_GUARDS_H
+#pragma once
 
 /* Puts a layer around the checker's, before the program runs. */
 void guards_begin(void);
-
-#endif

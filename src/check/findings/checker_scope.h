@@ -1,8 +1,7 @@
 /* Whether this thread does the checker's own work: looking for a line of the program, or reporting a finding. Libraries
  * that the checker then calls (libdw, and those that libdw uses) free their own memory, which is no mistake of the
  * program. */
-#ifndef CHECK_FINDINGS_CHECKER_SCOPE_H
-#define CHECK_FINDINGS_CHECKER_SCOPE_H
+#pragma once
 
 /* How many checker_scope_begin of this thread are open. */
 extern _Thread_local unsigned inside_checker __attribute__((tls_model("initial-exec")));
@@ -17,5 +16,3 @@ static inline void checker_scope_end(void)
 {
     inside_checker--;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* Findings: breaches of rules, with their places in the program and their number. A rule adds a finding under the
  * shadow's lock; it is reported when the lock is given back (finding_flush), since only then may a thread look up its
  * place. A finding is reported once for each rule and place. */
-#ifndef CHECK_FINDINGS_FINDING_H
-#define CHECK_FINDINGS_FINDING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -56,5 +55,3 @@ static inline void finding_flush(void)
 
 /* Reports the sums when the process ends. Returns how many findings above notes there were, each counted once. */
 unsigned finding_end(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* A finding as a line of JSON, appended to SOFTVERBS_CHECK_REPORT, which several processes may share. docs/reference/json.md
  * has its form. */
-#ifndef CHECK_FINDINGS_FINDING_FILE_H
-#define CHECK_FINDINGS_FINDING_FILE_H
+#pragma once
 
 #include "check/findings/finding_lines.h"
 
@@ -12,5 +11,3 @@ void finding_file_add(const struct finding *, const struct finding_places *);
 
 /* Adds how often a finding was found, if more than once. */
 void finding_file_count(const struct finding *);
-
-#endif

@@ -1,6 +1,5 @@
 /* A finding as lines in the log's place (diag/log.h), unless the user said SOFTVERBS_LOG=none. */
-#ifndef CHECK_FINDINGS_FINDING_LINES_H
-#define CHECK_FINDINGS_FINDING_LINES_H
+#pragma once
 
 #include "check/findings/finding.h"
 #include "check/findings/symbol.h"
@@ -16,5 +15,3 @@ void finding_lines_show(const struct finding *, const struct finding_places *);
 
 /* Writes how many findings of each level there were. */
 void finding_lines_sum(const unsigned counts[RULE_LEVELS]);
-
-#endif

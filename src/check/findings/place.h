@@ -1,7 +1,6 @@
 /* Places in the program: where it made an object, posted work, or is now. They are return addresses, which
  * check/findings/symbol.h turns into functions and lines when a finding is shown. */
-#ifndef CHECK_FINDINGS_PLACE_H
-#define CHECK_FINDINGS_PLACE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -31,5 +30,3 @@ const void *place_of_post(const void *address);
 
 /* Writes where the calling thread is; some microseconds. Under no lock: the unwinder has its own. Thread-safe. */
 void place_here(struct place *);
-
-#endif

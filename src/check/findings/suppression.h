@@ -1,7 +1,6 @@
 /* Findings that the user does not want: the lines of the file of SOFTVERBS_CHECK_SUPPRESSIONS, each of three patterns
  * of fnmatch(3) with blanks between: PROGRAM RULE FUNCTION. A # begins a comment. */
-#ifndef CHECK_FINDINGS_SUPPRESSION_H
-#define CHECK_FINDINGS_SUPPRESSION_H
+#pragma once
 
 #include "check/findings/finding_lines.h"
 
@@ -10,5 +9,3 @@ void suppression_begin(void);
 
 /* Returns true if a line matches the program's name, the rule and a function of any of the places. */
 bool suppression_covers(const struct finding *, const struct finding_places *);
-
-#endif

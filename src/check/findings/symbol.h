@@ -1,7 +1,6 @@
 /* Functions, files and lines of addresses in the program. libdw reads them from the program's debugging information, if
  * it is installed (Debian: libdw1); else the module and the offset in it are given, for addr2line(1). */
-#ifndef CHECK_FINDINGS_SYMBOL_H
-#define CHECK_FINDINGS_SYMBOL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ bool symbol_is_wrapper(const void *address);
 
 /* Writes "main (FILE:120)", "main (libx.so+0x1234)" or "libx.so+0x1234". */
 void symbol_describe(const struct symbol *, char text[SYMBOL_SIZE]);
-
-#endif

@@ -1,10 +1,7 @@
 /* The commands of librdmacm, also if libraries that the program loads later make them. */
-#ifndef CHECK_OUTSIDE_COMMANDS_H
-#define CHECK_OUTSIDE_COMMANDS_H
+#pragma once
 
 #include "calls/calls.h"
 
 /* Fills in the layer's functions for the commands. */
 void commands_fill(struct calls *);
-
-#endif

@@ -1,7 +1,6 @@
 /* Replacing functions that the program and the libraries loaded with it import through their tables of symbols. Objects
  * that a program loads later are not seen. */
-#ifndef CHECK_OUTSIDE_LOADED_H
-#define CHECK_OUTSIDE_LOADED_H
+#pragma once
 
 #include "calls/imports.h"
 
@@ -15,5 +14,3 @@ typedef imports_function *loaded_original __attribute__((may_alias));
  * address and takes the address of a function has a stub, which is the function's address in all libraries, and uses
  * the program's entry: the original is then the old value of the entry, or the entry stays if that is not known yet. */
 void loaded_replace(const struct imports_entry *, loaded_original *originals, unsigned count, const char *except);
-
-#endif

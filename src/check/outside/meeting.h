@@ -1,7 +1,6 @@
 /* The connections of the queue pairs of this host's processes, in a file of their directory. Processes of one user read
  * and write it by system calls; connections that are missing, or can't be read, are not compared. */
-#ifndef CHECK_OUTSIDE_MEETING_H
-#define CHECK_OUTSIDE_MEETING_H
+#pragma once
 
 #include "check/shadow/shadow.h"
 
@@ -11,5 +10,3 @@ bool meeting_exchange(uint32_t number, const struct shadow_connection *, struct 
 
 /* The present time, for `begun`. */
 uint64_t meeting_now(void);
-
-#endif

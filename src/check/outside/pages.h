@@ -1,7 +1,6 @@
 /* Pages of buffers that the device may write, protected from the program until the completion. An access opens the
  * pages of its buffer: the library's, which has data for them, or the program's, which is noted. */
-#ifndef CHECK_OUTSIDE_PAGES_H
-#define CHECK_OUTSIDE_PAGES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,5 +20,3 @@ const void *pages_release(uint64_t work);
 /* Opens protected pages of memory that the program is about to unmap, or to protect otherwise; they are not protected
  * again for the same work. Under the shadow's lock. */
 void pages_forget(const char *begin, size_t length);
-
-#endif

@@ -1,7 +1,6 @@
 /* The part of librdmacm's interface (<rdma/rdma_cma.h>) that the checker uses. The library is optional, so its header
  * is not needed either. */
-#ifndef CHECK_OUTSIDE_RDMA_CMA_H
-#define CHECK_OUTSIDE_RDMA_CMA_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ struct rdma_cm_event {
 struct rdma_addrinfo {
     int ai_flags, ai_family, ai_qp_type, ai_port_space; /* and more */
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* Reporting work in flight to the program's AddressSanitizer and ThreadSanitizer. They don't see the library's
  * accesses: it is not built with them. Does nothing if the program is not either. */
-#ifndef CHECK_OUTSIDE_SANITIZERS_H
-#define CHECK_OUTSIDE_SANITIZERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ void sanitizers_show(const void *, size_t);
  * for ThreadSanitizer. Some numbers are the same to it, which may hide a race. */
 void sanitizers_precede(uint64_t number);
 void sanitizers_follow(uint64_t number);
-
-#endif

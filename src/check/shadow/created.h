@@ -1,6 +1,5 @@
 /* The common part of the functions around creating calls. */
-#ifndef CHECK_SHADOW_CREATED_H
-#define CHECK_SHADOW_CREATED_H
+#pragma once
 
 #include <errno.h>
 
@@ -24,5 +23,3 @@ const void *created_td_of(const struct ibv_pd *);
 
 /* CREATED for a call whose result is 0 or errno. */
 int created_result(int result, const char *call);
-
-#endif

@@ -1,11 +1,8 @@
 /* Calls on objects of thread domains, which only one thread may use at a time. Under the shadow's lock. */
-#ifndef CHECK_SHADOW_DOMAIN_H
-#define CHECK_SHADOW_DOMAIN_H
+#pragma once
 
 #include "check/hooks_call.h"
 
 /* The thread is in a call on this object until domain_leave. Nothing happens for NULL, and without a thread domain. */
 void domain_enter(const struct shadow *, const char *call);
 void domain_leave(const struct shadow *);
-
-#endif

@@ -3,8 +3,7 @@
  * Completions of a send queue are in the order of its work, but threads that post at the same time may enter their work
  * here in another order than the library takes it. So a completion ends, beside its own work, only unsignalled work
  * that was certainly before it: of the same thread, or of a post that had returned when its own began. */
-#ifndef CHECK_SHADOW_FLIGHT_H
-#define CHECK_SHADOW_FLIGHT_H
+#pragma once
 
 #include "check/hooks_call.h"
 
@@ -24,5 +23,3 @@ struct wqe_queue *flight_receives(struct shadow *owner);
 
 /* Ends the work of a completion that the program has polled. */
 void flight_complete(const struct hooks_completion *);
-
-#endif

@@ -1,6 +1,5 @@
 /* The bytes of work in flight. Under the shadow's lock. */
-#ifndef CHECK_SHADOW_MEMORY_H
-#define CHECK_SHADOW_MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,5 +46,3 @@ const struct wqe *memory_find_user(const char *begin, size_t length, struct shad
 /* Finds work in flight that writes bytes which this work, about to be posted to `owner`, reads or writes, or reads
  * bytes that it writes; or NULL. A fence separates later work from READs and atomics of the same queue pair. */
 const struct wqe *memory_find_conflict(const struct shadow *owner, const struct wqe *);
-
-#endif

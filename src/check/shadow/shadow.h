@@ -1,8 +1,7 @@
 /* The checker's knowledge of the program's objects, beside the library's: where each was made, the work in flight, and
  * which handles were destroyed. All of it is under one lock, which is never held over a call of the library. Objects
  * that were made before the checker began are not known. */
-#ifndef CHECK_SHADOW_SHADOW_H
-#define CHECK_SHADOW_SHADOW_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -196,5 +195,3 @@ struct shadow *shadow_find_gone_key(uint32_t lkey);
 
 /* Returns a number that is larger each time. */
 uint64_t shadow_moment(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* Work in flight: the program has posted it and not yet seen it completed. */
-#ifndef CHECK_SHADOW_WQE_H
-#define CHECK_SHADOW_WQE_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -97,5 +96,3 @@ void wqe_set_list(struct wqe *, const struct ibv_sge *list, int64_t count, uint3
 
 /* "RDMA WRITE", "receive". */
 const char *wqe_name(const struct wqe *);
-
-#endif

@@ -1,7 +1,6 @@
 /* rdma_resolve_addr: finds the route to the destination, and whether the first neighbour on it is there. Pure, as
  * identifier.h. */
-#ifndef CM_ADDRESS_ADDRESS_QUERY_H
-#define CM_ADDRESS_ADDRESS_QUERY_H
+#pragma once
 
 #include "cm/identifier.h"
 
@@ -9,5 +8,3 @@
  * once, or, if the neighbour must be asked, within `milliseconds` (from 2^31 on: whenever it answers). */
 int address_query_start(struct identifier *, const struct cm_address *source, const struct cm_address *destination,
                         uint32_t milliseconds, nanos now);
-
-#endif

@@ -1,7 +1,6 @@
 /* Addresses in requests: the header of IP addressing before the program's private data, and the values that an
  * identifier gets from it. */
-#ifndef CM_ADDRESS_ADDRESSING_H
-#define CM_ADDRESS_ADDRESSING_H
+#pragma once
 
 #include "cm/identifier.h"
 #include "wire/cm/cm_ip.h"
@@ -13,5 +12,3 @@ struct cm_parameters addressing_put(const struct identifier *, const struct cm_p
 /* Gives a passive identifier the addresses and the route of the request that made it; `ip` NULL: it has no header. */
 void addressing_take(struct identifier *, const struct identifier *listener, const struct cm_ip *ip,
                      const struct cm_route *);
-
-#endif

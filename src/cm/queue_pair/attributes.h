@@ -1,11 +1,8 @@
 /* Attributes of an identifier's queue pair, which programs get from the connection manager for ibv_modify_qp. */
-#ifndef CM_QUEUE_PAIR_ATTRIBUTES_H
-#define CM_QUEUE_PAIR_ATTRIBUTES_H
+#pragma once
 
 #include "cm/identifier.h"
 
 /* The attributes for the transition to this state, and their mask of enum ibv_qp_attr_mask. EINVAL: the identifier has
  * no device yet, or its connection has not got there, or has ended. */
 int attributes_of(const struct identifier *, enum ibv_qp_state, struct ibv_qp_attr *, int *mask);
-
-#endif

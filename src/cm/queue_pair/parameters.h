@@ -1,6 +1,5 @@
 /* The parameters of a connection that programs give in commands and get in events. */
-#ifndef CM_QUEUE_PAIR_PARAMETERS_H
-#define CM_QUEUE_PAIR_PARAMETERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ struct cm_parameters {
 struct cm_ece {
     uint32_t vendor, options;
 };
-
-#endif

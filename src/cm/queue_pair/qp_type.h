@@ -1,6 +1,5 @@
 /* The properties of the types of queue pairs (enum ibv_qp_type) that the connection manager needs. Pure. */
-#ifndef CM_QUEUE_PAIR_QP_TYPE_H
-#define CM_QUEUE_PAIR_QP_TYPE_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -23,5 +22,3 @@ const struct qp_type *qp_type_find(uint8_t type);
 
 /* The type that the receiver of this REQ needs; 0: it does not exist. */
 uint8_t qp_type_of_peer(const struct cm_req *);
-
-#endif

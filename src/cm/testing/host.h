@@ -1,6 +1,5 @@
 /* A host for tests: the owner of a manager, with the address 10.0.0.N and its own ports. */
-#ifndef CM_TESTING_HOST_H
-#define CM_TESTING_HOST_H
+#pragma once
 
 #include "cm/dispatch.h"
 #include "cm/ports.h"
@@ -34,5 +33,3 @@ void host_free(struct host *);
 /* A sent datagram as it arrives: coded and decoded, with the route reversed. */
 struct dispatch_datagram host_arrival(const struct host *at, const struct host *from,
                                       const struct dispatch_datagram *sent);
-
-#endif

@@ -1,7 +1,6 @@
 /* Two hosts with a manager each, for scripts: messages wait on the wire until the script lets them through, and may be
  * lost, doubled or changed there. Time passes only when the script lets it. */
-#ifndef CM_TESTING_RIG_H
-#define CM_TESTING_RIG_H
+#pragma once
 
 #include "cm/service.h"
 #include "cm/testing/host.h"
@@ -62,5 +61,3 @@ void rig_confirm(struct rig *, struct connected *);
 
 /* Destroys the identifiers, and lets time pass until nothing is left of them. */
 void rig_end(struct rig *, struct connected *);
-
-#endif

@@ -1,7 +1,6 @@
 /* Scripts that are rows of a table: a name, and steps on a rig with one connection. A step is a function and a number, so
  * a test adds steps of its own. */
-#ifndef CM_TESTING_STEPS_H
-#define CM_TESTING_STEPS_H
+#pragma once
 
 #include "cm/testing/rig.h"
 
@@ -62,5 +61,3 @@ STEPS
 #define A_IS(state) {step_state, CONNECTION_##state}
 #define B_IS(state) {step_state_passive, CONNECTION_##state}
 #define ABOUT(message) {step_about, CM_ABOUT_##message}
-
-#endif

@@ -1,8 +1,7 @@
 /* Many hosts in virtual time, whose programs listen, connect, transfer nothing, and end, on a network that loses,
  * repeats, delays and reorders, with processes that die and scarce memory: a seed decides all of it. The events that
  * the programs get are compared with the calls that they and their peers made. */
-#ifndef CM_TESTING_WORLD_H
-#define CM_TESTING_WORLD_H
+#pragma once
 
 #include <stdio.h>
 
@@ -72,5 +71,3 @@ void players_judge(struct world *);
 
 /* Runs the seed to its end. */
 void world_run(struct world *, uint64_t seed, FILE *log);
-
-#endif

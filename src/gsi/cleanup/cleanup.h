@@ -4,8 +4,7 @@
  * It ends when there was no session for 5 s, or 5 s after the program.
  *
  * All functions are called under the connection manager's lock. */
-#ifndef GSI_CLEANUP_CLEANUP_H
-#define GSI_CLEANUP_CLEANUP_H
+#pragma once
 
 #include "cm/manager.h"
 #include "process/process.h"
@@ -21,5 +20,3 @@ void cleanup_forget(struct cleanup *, struct session *);
 
 /* Ends the cleanup process after all sessions; in the child of a fork leaves the parent's alone. */
 void cleanup_end(struct cleanup **);
-
-#endif

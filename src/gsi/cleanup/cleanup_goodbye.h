@@ -1,6 +1,5 @@
 /* The work of the cleanup process when the program has ended. */
-#ifndef GSI_CLEANUP_CLEANUP_GOODBYE_H
-#define GSI_CLEANUP_CLEANUP_GOODBYE_H
+#pragma once
 
 #include "base/nanos.h"
 #include "gsi/cleanup/cleanup_layout.h"
@@ -9,5 +8,3 @@
  * have answered, but for 5 s at most; after a SIGTERM (which is blocked) for at most 1 s. Uses UDP port 4791 only while
  * a peer's message can still arrive. */
 void cleanup_say_goodbye(const struct cleanup_shared *, nanos (*clock)(void));
-
-#endif

@@ -1,8 +1,7 @@
 /* The memory that a program and its cleanup process share: a sealed memfd of this one structure. It has no pointers.
  * The program writes the records, and the cleanup process reads them when the program has ended; both write `count`,
  * and the cleanup process writes `lives`. */
-#ifndef GSI_CLEANUP_CLEANUP_LAYOUT_H
-#define GSI_CLEANUP_CLEANUP_LAYOUT_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ struct cleanup_shared {
 
 /* Descriptors of the cleanup process. */
 enum { CLEANUP_MEMORY_AT = 3, CLEANUP_END_AT, CLEANUP_PROGRAM_AT, CLEANUP_DESCRIPTORS };
-
-#endif

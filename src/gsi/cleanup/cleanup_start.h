@@ -1,10 +1,7 @@
 /* Starting the cleanup process: the library's own file is run as a program, without a fork, so that the program's
  * memory is neither copied nor marked for copying. */
-#ifndef GSI_CLEANUP_CLEANUP_START_H
-#define GSI_CLEANUP_CLEANUP_START_H
+#pragma once
 
 /* Starts it with this shared memory, not as the program's child. Returns 0 and a descriptor, which shows the program's
  * end by its closing; or errno and the obstacle. No signal is raised, and wait(2) sees no child. */
 int cleanup_start(int memory, int *held, const char **why);
-
-#endif

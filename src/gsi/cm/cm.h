@@ -4,8 +4,7 @@
  *
  * Commands run between cm_begin and cm_end, under one lock, which is taken after process->progress and before the locks
  * of the node and the links. */
-#ifndef GSI_CM_CM_H
-#define GSI_CM_CM_H
+#pragma once
 
 #include "base/lock.h"
 #include "cm/dispatch.h"
@@ -86,5 +85,3 @@ enum cm_taken {
 /* Takes a packet from another host. Under process->progress. */
 enum cm_taken cm_receive_remote(struct process *, const struct packet *, const struct cm_message *,
                                 struct cm_message *reply);
-
-#endif

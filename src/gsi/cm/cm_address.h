@@ -1,6 +1,5 @@
 /* Finds the device that serves an address, and the route to another address, for the connection manager. */
-#ifndef GSI_CM_CM_ADDRESS_H
-#define GSI_CM_CM_ADDRESS_H
+#pragma once
 
 #include "cm/address.h"
 
@@ -11,5 +10,3 @@ int cm_address_route(const struct cm_port *, struct cm_address *source, const st
 
 /* Finds the port of the device that has this GID; false: no device has it. */
 bool cm_address_of_gid(const uint8_t gid[16], struct cm_port *);
-
-#endif

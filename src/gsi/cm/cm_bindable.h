@@ -1,6 +1,5 @@
 /* The addresses of the host that a program may bind an identifier to. */
-#ifndef GSI_CM_CM_BINDABLE_H
-#define GSI_CM_CM_BINDABLE_H
+#pragma once
 
 #include "cm/address.h"
 
@@ -9,5 +8,3 @@
  * hosts would expect an answer there, and get none. Logs why the call is refused if not (events/refusal.h). Under the
  * connection manager's lock. */
 bool cm_bindable(const struct cm_address *);
-
-#endif

@@ -1,7 +1,6 @@
 /* The events of the connection manager's messages: counted and logged as events/events.def defines. All functions are
  * called under cm->lock. */
-#ifndef GSI_CM_CM_EVENTS_H
-#define GSI_CM_CM_EVENTS_H
+#pragma once
 
 #include "diag/diag.h"
 #include "events/events.h"
@@ -38,5 +37,3 @@ void cm_note_end(struct cm *);
 
 /* Notes the faults of a message that is sent. */
 void cm_note_faults(struct cm_counts *, const struct fault *);
-
-#endif

@@ -1,6 +1,5 @@
 /* Processes of this host to which sessions of the connection manager lead, and the end of such a process. */
-#ifndef GSI_CM_CM_NEIGHBORS_H
-#define GSI_CM_CM_NEIGHBORS_H
+#pragma once
 
 #include "cm/dispatch.h"
 #include "ipc/node.h"
@@ -27,5 +26,3 @@ struct peer *cm_neighbors_find(const struct cm_neighbors *, uint32_t number);
 void cm_neighbors_check(struct cm_neighbors *, struct node *, struct manager *, nanos now);
 
 void cm_neighbors_forget(struct cm_neighbors *, struct node *);
-
-#endif

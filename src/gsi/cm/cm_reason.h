@@ -1,6 +1,5 @@
 /* Why an event of the connection manager is bad news, for `softverbs explain`. */
-#ifndef GSI_CM_CM_REASON_H
-#define GSI_CM_CM_REASON_H
+#pragma once
 
 #include "cm/events.h"
 
@@ -11,5 +10,3 @@ enum reason cm_reason(enum cm_event_kind, int status);
 
 /* Logs the reason of an event that is bad news, and nothing of others. Thread-safe; the caller holds no lock. */
 void cm_reason_log(const struct process *, const struct cm_event *);
-
-#endif

@@ -1,6 +1,5 @@
 /* Why commands of librdmacm are refused, as lines of events/refusal.h. */
-#ifndef GSI_CM_CM_REFUSAL_H
-#define GSI_CM_CM_REFUSAL_H
+#pragma once
 
 #include "cm/identifier.h"
 
@@ -12,5 +11,3 @@ int cm_refusal_of_address(int error, const struct cm_address *);
 
 /* Logs and returns `error`: the host's table of ports had no port for the identifier. */
 int cm_refusal_of_port(int error, const struct identifier *);
-
-#endif

@@ -1,6 +1,5 @@
 /* The connection manager's reports for `softverbs show connections` and `stat`. */
-#ifndef GSI_CM_CM_REPORT_H
-#define GSI_CM_CM_REPORT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -30,5 +29,3 @@ void cm_report_communication(FILE *, struct process *, uint32_t communication_id
 
 /* Writes the counts of messages alone. Under cm->lock, or when they no longer change. */
 void cm_report_messages(FILE *, const struct cm *);
-
-#endif

@@ -1,6 +1,5 @@
 /* Sending messages of the connection manager. */
-#ifndef GSI_CM_CM_SEND_H
-#define GSI_CM_CM_SEND_H
+#pragma once
 
 #include "cm/dispatch.h"
 #include "verbs/object/process_objects.h"
@@ -43,5 +42,3 @@ bool cm_is_farewell(const struct cm_message *);
  * which rejects it. */
 enum cm_sent cm_send(struct process *, const struct dispatch_datagram *, struct peer *partner, bool insist,
                      struct peer **to);
-
-#endif

@@ -3,8 +3,7 @@
  * Programs agree over a first connection to make a second one (perftest does), and then the program that connects may
  * be faster than the one that listens. So a request waits for its listener for a moment before it is rejected. There is
  * room for CM_WAITING_MAX; further requests are rejected at once. */
-#ifndef GSI_CM_CM_WAITING_H
-#define GSI_CM_CM_WAITING_H
+#pragma once
 
 #include "cm/dispatch.h"
 #include "link/udp/udp.h"
@@ -28,5 +27,3 @@ bool cm_waiting_add(struct cm_waiting *, const struct dispatch_datagram *, const
 /* Passes each request to another process of the host that listens for it by now. Takes out the next request for which
  * this process listens, or whose time is over; false: there is none. */
 bool cm_waiting_next(struct cm_waiting *, struct process *, struct dispatch_datagram *, nanos now);
-
-#endif

@@ -3,8 +3,7 @@
  * kernel would deliver datagrams to the wrong ones, and all would lose some. So each process names its directory in the
  * list of Unix sockets: like the ports, the list belongs to the network namespace (unix(7), abstract names), and a
  * process's entries end with it. */
-#ifndef IPC_ASK_CLAIM_H
-#define IPC_ASK_CLAIM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,5 +17,3 @@ bool claim_is_others(const char *directory, unsigned index, char *why, size_t wh
  * 0, or EBUSY and a sentence if another directory uses the interface. Two processes that claim at the same time may
  * both get EBUSY. Thread-safe. */
 int claim_take(const char *directory, unsigned index, int *claim, char *why, size_t why_size);
-
-#endif

@@ -1,6 +1,5 @@
 /* Processes that run softverbs on this host and do not meet with this one: another user's, or in another directory. */
-#ifndef IPC_ASK_OTHER_DIRECTORIES_H
-#define IPC_ASK_OTHER_DIRECTORIES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,5 +10,3 @@
  * list are read, at most once in a second. Any user can forge an entry about himself, so nothing is decided by it.
  * errno stays as it is. Thread-safe. */
 bool other_directories_find(const char *directory, char *to, size_t size);
-
-#endif

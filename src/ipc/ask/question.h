@@ -1,7 +1,6 @@
 /* A request of one process to another, as a tool makes it (node_ask), but without waiting, for callers that hold locks.
  * errno stays as it is. */
-#ifndef IPC_ASK_QUESTION_H
-#define IPC_ASK_QUESTION_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ void question_end(struct question *);
  * here. Thread-safe. */
 enum { QUESTION_PROGRAM = 32 };
 pid_t question_of(struct node *, const struct peer *, char program[QUESTION_PROGRAM]);
-
-#endif

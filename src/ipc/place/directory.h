@@ -1,6 +1,5 @@
 /* The directory in which processes meet: the processes of one user, or of several users if its owner has opened it. */
-#ifndef IPC_PLACE_DIRECTORY_H
-#define IPC_PLACE_DIRECTORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,5 +23,3 @@ int directory_share_socket(const char *directory, const char *name);
 /* Returns 0 if this process's user bound the socket of this name, so that no other user answers there. EPERM: another
  * user did; another errno: it can't be looked at. */
 int directory_owns_socket(const char *name);
-
-#endif

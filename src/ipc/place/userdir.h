@@ -1,7 +1,6 @@
 /* Directories of this user in places that all users may write. Others can guess their names and take them first; then
  * another name is used, and all processes of the user find it, because the directory is the user's. Thread-safe. */
-#ifndef IPC_PLACE_USERDIR_H
-#define IPC_PLACE_USERDIR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,5 +18,3 @@ unsigned long long userdir_namespace(const char *kind);
 /* True: `to` is an existing directory of this user below the base, called `name`, or `name` and a suffix if another
  * user has the name. False: there is none, and `to` is where to make it, "" if that does not fit. */
 bool userdir_find(const char *base, const char *name, char *to, size_t size);
-
-#endif

@@ -1,7 +1,6 @@
 /* A directory for the fuzzers here, with a table in which neighbours live, and a process that joins it for each input.
  * The next input removes what an input left in the table. */
-#ifndef IPC_TESTING_FUZZ_HOST_H
-#define IPC_TESTING_FUZZ_HOST_H
+#pragma once
 
 #include "ipc/node.h"
 #include "ipc/table.h"
@@ -35,5 +34,3 @@ void fuzz_settle(unsigned slot, uint32_t generation, uint32_t block, unsigned bl
 
 /* Takes a frame that arrived, with all of its payload. */
 node_take fuzz_take;
-
-#endif

@@ -1,6 +1,5 @@
 /* Processes that join a private directory and talk, for the tests here. */
-#ifndef IPC_TESTING_NODE_RIG_H
-#define IPC_TESTING_NODE_RIG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ unsigned rig_sleep_and_turn(struct node *, node_take *, void *context, int milli
 /* Sends bytes to the owner of a number; false: it has no owner. Runs turns of the node while it waits for room. */
 bool rig_send(struct node *, uint32_t number, const void *bytes, uint32_t length, bool by_reference, node_take *,
               void *context);
-
-#endif

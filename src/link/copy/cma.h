@@ -1,6 +1,5 @@
 /* Reading another process's memory in one copy. */
-#ifndef LINK_COPY_CMA_H
-#define LINK_COPY_CMA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ bool cma_local(const struct payload *, uint32_t offset, const struct iovec *to, 
  * capabilities). Calls are counted. Thread-safe. */
 bool cma_permit(void);
 void cma_withdraw(void);
-
-#endif

@@ -1,8 +1,7 @@
 /* process_vm_readv(2) and process_vm_writev(2), which return the bytes that were copied or -errno, and leave errno
  * alone. On x86-64 the system call is made here: the function of the C library would add a return, and after a
  * system call each return is mispredicted (docs/evidence/one-sided.md). */
-#ifndef LINK_COPY_PROCESS_COPY_H
-#define LINK_COPY_PROCESS_COPY_H
+#pragma once
 
 #include <errno.h>
 #include <sys/syscall.h>
@@ -35,6 +34,4 @@ static inline long process_copy(long call, pid_t pid, const struct iovec *local,
     errno = kept;
     return result;
 }
-#endif
-
 #endif

@@ -1,6 +1,5 @@
 /* A network namespace of the process, for tests of ports, whose loopback interface is up. */
-#ifndef LINK_TESTING_AWAY_H
-#define LINK_TESTING_AWAY_H
+#pragma once
 
 #include <fcntl.h>
 #include <net/if.h>
@@ -31,5 +30,3 @@ static inline bool away_move(void)
     close(fd);
     return up;
 }
-
-#endif

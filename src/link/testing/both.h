@@ -1,6 +1,5 @@
 /* A ring with its writer, and its reader on a second mapping, as in another process. */
-#ifndef LINK_TESTING_BOTH_H
-#define LINK_TESTING_BOTH_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,5 +42,3 @@ static inline uint32_t next_random(uint64_t *seed)
     *seed = *seed * 6364136223846793005u + 1442695040888963407u;
     return (uint32_t)(*seed >> 33);
 }
-
-#endif

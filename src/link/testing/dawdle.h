@@ -1,7 +1,6 @@
 /* Time, or a deed, between each look into what a process publishes and the next step, in a program that is linked
  * with --wrap=published_permits and --wrap=published_place (link/published.h). */
-#ifndef LINK_TESTING_DAWDLE_H
-#define LINK_TESTING_DAWDLE_H
+#pragma once
 
 #include <sched.h>
 #include <stdbool.h>
@@ -40,5 +39,3 @@ bool __wrap_published_place(const struct published *in, const struct published_q
 {
     return dawdle_behind(__real_published_place(in, question, at));
 }
-
-#endif

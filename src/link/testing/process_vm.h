@@ -1,6 +1,5 @@
 /* Conditions of tests of code that reads or writes the memory of another process, or vouches for one. */
-#ifndef LINK_TESTING_PROCESS_VM_H
-#define LINK_TESTING_PROCESS_VM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@ static inline bool has_robust_lists(void)
     size_t size;
     return !syscall(SYS_get_robust_list, 0, &head, &size) && !syscall(SYS_set_robust_list, head, size);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* A port for tests: on the loopback interface of a private network namespace, to which it sends what it receives. */
-#ifndef LINK_TESTING_UDP_ROOM_H
-#define LINK_TESTING_UDP_ROOM_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -55,5 +54,3 @@ void room_push(struct link *, uint32_t psn, uint32_t length);
 void room_send(struct link *, uint32_t psn, uint32_t length);
 /* Sends a datagram of 100 bytes by itself. */
 void room_send_one(struct link *, uint32_t psn);
-
-#endif

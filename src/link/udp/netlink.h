@@ -1,6 +1,5 @@
 /* A question to the kernel's routing tables (rtnetlink(7)) and its answer. Ordinary users may ask. */
-#ifndef LINK_UDP_NETLINK_H
-#define LINK_UDP_NETLINK_H
+#pragma once
 
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -36,5 +35,3 @@ const void *netlink_find(const struct netlink_response *, size_t body, uint16_t 
 
 /* Finds an attribute among those that are the value of another. */
 const void *netlink_find_within(const void *attributes, size_t length, uint16_t attribute, size_t least);
-
-#endif

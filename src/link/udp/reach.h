@@ -1,8 +1,7 @@
 /* The way to an address of another host, as this host's kernel knows it: its route, and the neighbour that gets the
  * packets first. A kernel asks for both before it connects a queue pair of RoCE or resolves an address. Needs no
  * privilege; any thread, in the network namespace of the device's interface. */
-#ifndef LINK_UDP_REACH_H
-#define LINK_UDP_REACH_H
+#pragma once
 
 #include <stdint.h>
 
@@ -23,5 +22,3 @@ int reach_ask(unsigned interface, const uint8_t source[16], const uint8_t destin
 /* Asks until the neighbour is known, for at most `timeout`; then ETIMEDOUT. Blocks: call it under no lock. */
 int reach_wait(unsigned interface, const uint8_t source[16], const uint8_t destination[16], nanos timeout,
                struct reach *);
-
-#endif

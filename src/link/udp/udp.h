@@ -7,8 +7,7 @@
  * host, this link loses, repeats and reorders.
  *
  * Needs no privilege. Nothing listens unless a user named the interface. */
-#ifndef LINK_UDP_UDP_H
-#define LINK_UDP_UDP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -105,5 +104,3 @@ uint16_t udp_source_port(const struct link *);
  * Joins are not counted. Like udp_receive: under the owner's progress lock. */
 int udp_join(struct udp_port *, const uint8_t group[16]);
 void udp_leave(struct udp_port *, const uint8_t group[16]);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Any host may forge such an answer, so it explains a failure and never causes one. Thread-safe, under any lock but
  * the innermost. */
-#ifndef LINK_UDP_UDP_ICMP_H
-#define LINK_UDP_UDP_ICMP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,5 +55,3 @@ bool udp_icmp_read(struct msghdr *, struct udp_icmp_error *);
 void udp_icmp_write(const struct udp_icmp_error *, char text[UDP_ICMP_TEXT]);
 
 nanos udp_icmp_now(void);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Locks: a flow's lock is taken from a link's begin to its end; the port's lock inside it or alone. Receiving needs
  * no lock: it has one caller. */
-#ifndef LINK_UDP_UDP_STATE_H
-#define LINK_UDP_UDP_STATE_H
+#pragma once
 
 #include <net/if.h>
 #include <netinet/in.h>
@@ -156,5 +155,3 @@ static inline bool udp_is_ipv4(const uint8_t gid[16])
 {
     return grh_is_ipv4(gid);
 }
-
-#endif

@@ -5,8 +5,7 @@
  * constants come from meson.build, which asks the compiler what the installed header has. Structures of releases after
  * 44 have other names (newer_), as a newer header has them, too; calls/verbs.def has the
  * functions. */
-#ifndef NEWER_INFINIBAND_VERBS_H
-#define NEWER_INFINIBAND_VERBS_H
+#pragma once
 
 #include_next <infiniband/verbs.h>
 
@@ -158,6 +157,4 @@ static inline void ibv_wr_atomic_write(struct ibv_qp_ex *qp, uint32_t rkey, uint
 {
     newer_qp_ex_tail(qp)->wr_atomic_write(qp, rkey, address, value);
 }
-#endif
-
 #endif

@@ -1,8 +1,7 @@
 /* Queue pairs of the simulator with the flows of the code under test, for tests of stories. One file does the work
  * of their owners with it (story_owner.c), one has the record of the simulator (story_told.c), and one compares them
  * (story_judge.c). */
-#ifndef TAP_TESTING_STORY_WORLD_H
-#define TAP_TESTING_STORY_WORLD_H
+#pragma once
 
 #include "tap/traffic.h"
 #include "transport/testing/simulator/watcher.h"
@@ -93,5 +92,3 @@ void story_look(struct end *);
 
 /* Judges the run at its end: all noted events have records, each packet has its faults', and the counts agree. */
 void story_judge(struct end *);
-
-#endif

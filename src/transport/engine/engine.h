@@ -38,8 +38,7 @@
  * fail the send side, raise SQ_DRAINED and ask to be watched. Of the owner's decisions _flush ends work and an open
  * receive, _drain raises SQ_DRAINED and ends work that was transmitted, _lend raises COMM_EST, and the others make
  * no calls. */
-#ifndef TRANSPORT_ENGINE_ENGINE_H
-#define TRANSPORT_ENGINE_ENGINE_H
+#pragma once
 
 #include "base/likely.h"
 #include "transport/direct.h"
@@ -404,5 +403,3 @@ const struct send_wqe *engine_next_direct(const struct engine *);
 /* Returns true if the position may be lent to another engine now. False inside a message, while an answer is owed or
  * after a failure. */
 bool engine_may_lend(const struct engine *);
-
-#endif

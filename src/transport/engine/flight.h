@@ -1,6 +1,5 @@
 /* The packets of a reliable engine (RC, XRC) that are on their way. Called as engine.h says. */
-#ifndef TRANSPORT_ENGINE_FLIGHT_H
-#define TRANSPORT_ENGINE_FLIGHT_H
+#pragma once
 
 #include "transport/engine/engine.h"
 #include "wire/psn.h"
@@ -17,5 +16,3 @@ static inline uint32_t flight_window(const struct engine *engine)
 {
     return engine->rc.requester.congestion.window;
 }
-
-#endif

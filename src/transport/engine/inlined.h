@@ -1,7 +1,6 @@
 /* Two doors of a reliable engine (engine.h) where each instruction counts: inlined into the caller with their usual
  * work. */
-#ifndef TRANSPORT_ENGINE_INLINED_H
-#define TRANSPORT_ENGINE_INLINED_H
+#pragma once
 
 #include "transport/engine/engine.h"
 #include "transport/rc/receive.h"
@@ -20,5 +19,3 @@ static inline void engine_transmit_ack(struct engine *engine, enum service servi
     responses_fill_ack(&engine->rc, service, out);
     responses_acknowledged(&engine->rc.responder);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The ACKs that the responder owes. */
-#ifndef TRANSPORT_RC_ACKS_H
-#define TRANSPORT_RC_ACKS_H
+#pragma once
 
 #include "transport/rc/rc.h"
 #include "wire/psn.h"
@@ -34,5 +33,3 @@ static inline void responses_acknowledged(struct responder *responder)
     responder->ack_due = false;
     responder->ack_late = responder->ack_late && psn_distance(responder->late_psn, responder->ack_psn) > 0;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The requester receives ACK, NAK, READ responses and atomic answers (IBA 9.7.6, 9.9.2). */
-#ifndef TRANSPORT_RC_COMPLETER_H
-#define TRANSPORT_RC_COMPLETER_H
+#pragma once
 
 #include "transport/rc/rc.h"
 
@@ -11,5 +10,3 @@ void completer_receive_along(struct rc *, uint32_t psn, nanos now);
 
 /* Handles PEER_TOOK_ALL (engine/engine.h): the peer is gone, and had taken all that was sent. False: it did nothing. */
 bool completer_presume(struct rc *, nanos now);
-
-#endif

@@ -1,6 +1,5 @@
 /* The work that is done without a packet (transport/direct.h), and the time for it. */
-#ifndef TRANSPORT_RC_DIRECT_H
-#define TRANSPORT_RC_DIRECT_H
+#pragma once
 
 #include "transport/direct.h"
 #include "transport/rc/rc.h"
@@ -48,5 +47,3 @@ void rc_direct_begun(struct rc *, const struct send_wqe *);
 
 /* Does the work of engine_transmit_directly. */
 void rc_direct(struct rc *, direct_doer *doer);
-
-#endif

@@ -1,6 +1,5 @@
 /* The execution of a request in memory, once it has been checked. */
-#ifndef TRANSPORT_RC_EXECUTE_H
-#define TRANSPORT_RC_EXECUTE_H
+#pragma once
 
 #include "transport/rc/rc.h"
 
@@ -14,5 +13,3 @@ enum reason execute_read(struct rc *, const struct packet *);
 enum reason execute_flush(struct rc *, const struct packet *);
 enum reason execute_atomic(struct rc *, const struct packet *);
 enum reason execute_atomic_write(struct rc *, const struct packet *);
-
-#endif

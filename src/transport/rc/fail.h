@@ -1,6 +1,5 @@
 /* The ways to the error state. */
-#ifndef TRANSPORT_RC_FAIL_H
-#define TRANSPORT_RC_FAIL_H
+#pragma once
 
 #include "transport/rc/rc.h"
 
@@ -12,5 +11,3 @@ void fail_responder(struct rc *, enum ibv_wc_status, enum reason, const struct p
 
 /* Ends the open receive without its message. `packet` may be NULL. */
 void fail_receive(struct rc *, enum ibv_wc_status, enum reason, const struct packet *);
-
-#endif

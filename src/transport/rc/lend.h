@@ -2,8 +2,7 @@
  * executed there, by an engine of the same connection, which is lent the position in the sequence of packets
  * meanwhile and gives it back. One engine has the position at any time; the others may only get earlier requests,
  * which they have responded to before: each engine keeps the results of what it executed. */
-#ifndef TRANSPORT_RC_LEND_H
-#define TRANSPORT_RC_LEND_H
+#pragma once
 
 #include "transport/position.h"
 #include "transport/rc/rc.h"
@@ -24,5 +23,3 @@ void rc_responded(struct rc *, const struct packet *response);
 /* Takes the position back from an engine that is gone with all that it knew: this engine continues after its last
  * answer, and asks the peer to repeat the rest. The rest of a message that it had begun is then refused. */
 void rc_reclaim(struct rc *);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * No socket, clock, thread, lock or allocation. One caller at a time: the queue pair's lock. Nothing here blocks.
  * Specification: IBA volume 1, 9.7 (reliable service), 9.9 (responder and requester error behaviour), 10.8. */
-#ifndef TRANSPORT_RC_RC_H
-#define TRANSPORT_RC_RC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -226,5 +225,3 @@ void rc_flush(struct rc *);
 
 /* Returns to the state after rc_initialize, but with its settings: all work is forgotten, and not completed. */
 void rc_reset(struct rc *);
-
-#endif

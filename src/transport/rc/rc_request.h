@@ -1,6 +1,5 @@
 /* The requests of a reliable connection: transport/request.h with windows, references and ACKs. */
-#ifndef TRANSPORT_RC_RC_REQUEST_H
-#define TRANSPORT_RC_RC_REQUEST_H
+#pragma once
 
 #include "transport/bth.h"
 #include "transport/rc/rc.h"
@@ -48,5 +47,3 @@ static inline void rc_request_measure_single(const struct rc *rc, struct send_wq
     work->segment = rc->settings.segment;
     work->packets = work->stride = 1;
 }
-
-#endif

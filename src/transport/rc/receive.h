@@ -1,6 +1,5 @@
 /* rc_receive, inlined for callers where each packet counts. */
-#ifndef TRANSPORT_RC_RECEIVE_H
-#define TRANSPORT_RC_RECEIVE_H
+#pragma once
 
 #include "base/likely.h"
 #include "transport/pkey.h"
@@ -29,5 +28,3 @@ static inline void receive_packet(struct rc *rc, const struct packet *packet, na
     else
         responder_receive(rc, packet);
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Every packet is a function of (work, index), so sending again is moving queue.next and `packet` back. An error always
  * belongs to the oldest work: work that can't be sent waits until those before it have ended. */
-#ifndef TRANSPORT_RC_REQUESTER_H
-#define TRANSPORT_RC_REQUESTER_H
+#pragma once
 
 #include "transport/rc/rc.h"
 
@@ -46,5 +45,3 @@ bool requester_has_begun(const struct rc *);
 
 /* SQD: raises SQ_DRAINED once all begun work has ended. */
 void requester_drained(struct rc *);
-
-#endif

@@ -1,7 +1,6 @@
 /* The answers that the responder owes: ACK, NAK, READ responses, atomic answers; kept for repeated requests, pulled in
  * the order of PSNs. */
-#ifndef TRANSPORT_RC_RESPONSES_H
-#define TRANSPORT_RC_RESPONSES_H
+#pragma once
 
 #include "transport/bth.h"
 #include "transport/rc/acks.h"
@@ -56,5 +55,3 @@ void responses_retransmit(struct rc *, struct responder_resource *, uint32_t sta
 /* The last PSN that an ACK for a repeated request at `psn` may acknowledge: before the response of the next READ or
  * atomic. */
 uint32_t responses_acknowledgeable(const struct rc *, uint32_t psn);
-
-#endif

@@ -1,6 +1,5 @@
 /* An engine on a bench, for tests. Its world is a few arrays, and time is a number. */
-#ifndef TRANSPORT_TESTING_RIG_H
-#define TRANSPORT_TESTING_RIG_H
+#pragma once
 
 #include "transport/engine/engine.h"
 
@@ -119,5 +118,3 @@ bool rig_has_output(const struct rig *);
 
 /* The service of the rig's packets. */
 enum service rig_service(const struct rig *);
-
-#endif

@@ -1,7 +1,6 @@
 /* Scripts for tests: the inputs of a rig's engine and its proper actions, step by step. Every step reports the
  * script's own line when it fails. */
-#ifndef TRANSPORT_TESTING_SCRIPT_H
-#define TRANSPORT_TESTING_SCRIPT_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -64,5 +63,3 @@ int script_tear_down(void **state);
 #define script(test) cmocka_unit_test_setup_teardown(test, script_set_up, script_tear_down)
 #define uc_script(test) cmocka_unit_test_setup_teardown(test, script_set_up_uc, script_tear_down)
 #define ud_script(test) cmocka_unit_test_setup_teardown(test, script_set_up_ud, script_tear_down)
-
-#endif

@@ -1,7 +1,6 @@
 /* A tag machine with two ports on a desk, for tests, and the steps of a script: requests of programs, arrivals, and
  * the reports that they must cause. */
-#ifndef TRANSPORT_TESTING_TAGS_DESK_H
-#define TRANSPORT_TESTING_TAGS_DESK_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -59,5 +58,3 @@ void has_sent(struct desk *desk, struct tags_port *port, const struct send_wqe *
     } while (0)
 
 #define script(test) cmocka_unit_test_setup_teardown(test, desk_set_up, desk_tear_down)
-
-#endif

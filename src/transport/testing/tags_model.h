@@ -1,8 +1,7 @@
 /* The oracle of tag matching: the rules of rdma-core's Documentation/tag_matching.md and ibv_post_srq_ops(3), as
  * plainly as possible: one list in the order of posting, searched from its head. It knows nothing of the
  * implementation. */
-#ifndef TRANSPORT_TESTING_TAGS_MODEL_H
-#define TRANSPORT_TESTING_TAGS_MODEL_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -76,5 +75,3 @@ void model_rendezvous_end(struct model *, uint64_t id, enum ibv_wc_status, struc
 
 /* The ids of the rendezvous that are under way with this sender. */
 uint32_t model_rendezvous_of(const struct model *, int sender, uint64_t *ids);
-
-#endif

@@ -1,6 +1,5 @@
 /* Dice and comparisons for tests of tag matching against its model. Include cmocka's headers first. */
-#ifndef TRANSPORT_TESTING_TAGS_TRIAL_H
-#define TRANSPORT_TESTING_TAGS_TRIAL_H
+#pragma once
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -41,5 +40,3 @@ static inline uint32_t trial_pick(uint64_t *dice, uint32_t below)
         assert_int_equal((event)->tag, (expected)->tag);                                                               \
         assert_int_equal((event)->application, (expected)->application);                                               \
     } while (0)
-
-#endif

@@ -5,8 +5,7 @@
  * Entries are numbers from 1 on. A number is allocated while the entry's buffer is in use, which may be longer than
  * it can be found. All memory is the owner's; it must be zero at the beginning, and is touched only as far as it has
  * been used. */
-#ifndef TRANSPORT_TM_TAG_LIST_H
-#define TRANSPORT_TM_TAG_LIST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -73,5 +72,3 @@ static inline bool tag_list_holds(const struct tag_list *list, uint32_t entry)
 {
     return list->entries[entry].mask;
 }
-
-#endif

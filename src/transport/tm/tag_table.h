@@ -6,8 +6,7 @@
  * A number whose group is full is put into the next one with a free place, and is counted in every group that it
  * passed; so a search ends at the first group that no number has passed. Nothing is ever moved, and a removal leaves
  * no trace. */
-#ifndef TRANSPORT_TM_TAG_TABLE_H
-#define TRANSPORT_TM_TAG_TABLE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -107,5 +106,3 @@ static inline uint32_t tag_walk_next(struct tag_walk *walk)
     walk->candidates &= walk->candidates - 1;
     return group->places[place] & walk->table->number_mask;
 }
-
-#endif

@@ -13,8 +13,7 @@
  * fills a place of the send queue whenever one is free, with the READ and later the FIN; tags_sent takes their ends.
  *
  * The rules, and our answers where the documents are silent: docs/reference/tag-matching.md. */
-#ifndef TRANSPORT_TM_TAGS_H
-#define TRANSPORT_TM_TAGS_H
+#pragma once
 
 #include <infiniband/tm_types.h>
 
@@ -136,5 +135,3 @@ bool tags_sent(struct tags *, struct tags_port *, const struct send_wqe *, enum 
 /* Ends a rendezvous as flushed; called until it returns false: all have ended. The queue pair is in error or will
  * be forgotten, and no send queue has work of it any more. */
 bool tags_flush(struct tags *, struct tags_port *, struct tags_event *);
-
-#endif

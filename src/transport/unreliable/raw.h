@@ -1,7 +1,6 @@
 /* Raw packets: a work request is an Ethernet frame, or with IBV_WR_TSO the bytes of several. Pure, as rc.h says. Its
  * functions are raw_operations, and the ones below. */
-#ifndef TRANSPORT_UNRELIABLE_RAW_H
-#define TRANSPORT_UNRELIABLE_RAW_H
+#pragma once
 
 #include "transport/raw_frame.h"
 #include "transport/unreliable/unreliable.h"
@@ -22,5 +21,3 @@ void raw_sent(struct raw *);
 /* Stores the frame in the next receive. Without one, or when it is too short, the frame is dropped, as a network does.
  */
 void raw_receive(struct raw *, const struct raw_frame *);
-
-#endif

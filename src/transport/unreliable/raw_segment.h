@@ -1,6 +1,5 @@
 /* Segmentation of IBV_WR_TSO. */
-#ifndef TRANSPORT_UNRELIABLE_RAW_SEGMENT_H
-#define TRANSPORT_UNRELIABLE_RAW_SEGMENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,5 +8,3 @@
  * bytes follow it and begin `offset` bytes into the data: lengths, IPv4 identification, TCP sequence and flags,
  * checksums. False: the header is not Ethernet, IP and TCP or UDP, exactly. */
 bool raw_segment_head(uint8_t *frame, uint32_t header, uint32_t length, uint32_t offset, uint32_t index, bool last);
-
-#endif

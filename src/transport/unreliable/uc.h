@@ -2,8 +2,7 @@
  *
  * A message with a gap is lost as a whole and silently; the receive that it had taken is the next again. The
  * expected PSN is only the initial one: each message's first packet sets it anew. Its functions are uc_operations. */
-#ifndef TRANSPORT_UNRELIABLE_UC_H
-#define TRANSPORT_UNRELIABLE_UC_H
+#pragma once
 
 #include "transport/unreliable/unreliable.h"
 
@@ -21,5 +20,3 @@ struct uc {
     uint32_t received, write_rkey, write_length;
     uint64_t write_address;
 };
-
-#endif

@@ -1,8 +1,7 @@
 /* Unreliable datagrams: one packet a message, no state except the queues. Pure, as rc.h says. IBA 9.8.3.
  *
  * Its functions are ud_operations. The receive has the GRH (packet->grh, or zeros) before the payload. */
-#ifndef TRANSPORT_UNRELIABLE_UD_H
-#define TRANSPORT_UNRELIABLE_UD_H
+#pragma once
 
 #include "transport/unreliable/unreliable.h"
 
@@ -17,5 +16,3 @@ struct ud {
  * it until it returns NULL. A work request whose address no queue pair has ends with success once it is transmitted,
  * and is lost, as on a real network. */
 const struct send_wqe *ud_next(struct ud *);
-
-#endif

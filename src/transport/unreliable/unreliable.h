@@ -1,7 +1,6 @@
 /* The common part of UC, UD and raw packets: work has ended once it was transmitted, and a faulty packet is not an
  * error of a queue pair. It is an engine's first member, `common`. Pure, as rc.h says. */
-#ifndef TRANSPORT_UNRELIABLE_UNRELIABLE_H
-#define TRANSPORT_UNRELIABLE_UNRELIABLE_H
+#pragma once
 
 #include "transport/owner.h"
 #include "transport/settings.h"
@@ -88,5 +87,3 @@ void unreliable_flush(struct unreliable *);
 /* Ends a receive with an error of ours, which fails the queue pair. */
 void unreliable_fail_receive(struct unreliable *, const struct recv_wqe *, enum ibv_wc_status, enum reason,
                              const struct packet *);
-
-#endif

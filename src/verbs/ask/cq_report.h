@@ -1,6 +1,5 @@
 /* Reports the contents of a completion queue and the fate of its events, for `softverbs show` and `softverbs why`. */
-#ifndef VERBS_ASK_CQ_REPORT_H
-#define VERBS_ASK_CQ_REPORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ void cq_report_fill(struct facts_cq *, struct cq *);
 /* Returns true if completions of the queue pair lie in a queue for whose event the program can wait. NULL: none do.
  * Takes cq->lock. */
 bool cq_report_waits(struct cq *, uint32_t qp_number);
-
-#endif

@@ -1,8 +1,7 @@
 /* The account that a process gives of one of its queue pairs when another process of its user asks for it, whose
  * packets were not answered or whose request was refused. Numbers alone, and one text; its reader uses no part of it
  * before qp_account_is_sound. */
-#ifndef VERBS_ASK_QP_ACCOUNT_H
-#define VERBS_ASK_QP_ACCOUNT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ bool qp_account_is_sound(struct qp_account *, uint32_t number);
 
 /* Copies the log's words, which may be NULL; words that do not fit end after a whole word, with "...". */
 void qp_account_put_words(struct qp_account *, const char *words);
-
-#endif

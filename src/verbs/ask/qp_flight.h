@@ -1,6 +1,5 @@
 /* The part of a report on requests that are on their way, and what judges need (diagnose/diagnose.h). */
-#ifndef VERBS_ASK_QP_FLIGHT_H
-#define VERBS_ASK_QP_FLIGHT_H
+#pragma once
 
 #include "facts/facts.h"
 
@@ -8,5 +7,3 @@ struct qp;
 
 /* From `outstanding` to `port_down`, as far as the queue pair can know. Under qp->lock. */
 void qp_flight_fill(struct facts_qp *, const struct qp *);
-
-#endif

@@ -4,8 +4,7 @@
  * held up, two processes may ask each other at the same time, and one that is stopped only lets the time pass. A
  * connection is asked about once, and a process asks about INQUIRIES_MOST at a time; no process is asked while no line
  * is wanted. All under qp->lock. */
-#ifndef VERBS_ASK_QP_INQUIRY_H
-#define VERBS_ASK_QP_INQUIRY_H
+#pragma once
 
 #include "base/likely.h"
 #include "base/nanos.h"
@@ -52,5 +51,3 @@ static inline bool qp_inquiry_waits(const struct qp *qp)
 {
     return unlikely(qp->told.inquiry) && qp_inquiry_waits_slow(qp);
 }
-
-#endif

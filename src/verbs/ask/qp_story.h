@@ -1,7 +1,6 @@
 /* The first error of a queue pair, as its story has it (events/story.h): the failed operation with its
  * numbers. All under qp->lock. An error that can't be kept for want of memory changes nothing else. */
-#ifndef VERBS_ASK_QP_STORY_H
-#define VERBS_ASK_QP_STORY_H
+#pragma once
 
 #include "transport/owner.h"
 
@@ -38,5 +37,3 @@ const struct traffic_flow *qp_story_settle(const struct qp *);
 
 /* The queue of its receives: its own, or the shared one; NULL: it has no receives. Under qp->lock. */
 struct receive_queue *qp_story_receives(const struct qp *);
-
-#endif

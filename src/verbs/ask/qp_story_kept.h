@@ -1,7 +1,6 @@
 /* When the story of a queue pair (qp_story.h) is kept: written where `softverbs why --last` reads it when the process
  * has ended (diag/kept_story.h). All under qp->lock. */
-#ifndef VERBS_ASK_QP_STORY_KEPT_H
-#define VERBS_ASK_QP_STORY_KEPT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ void qp_story_wait(struct qp *);
 
 /* Returns whether its last message, or its peer's, found no receive. `moved` changes when one has found one. */
 bool qp_story_lacks_receive(const struct qp *, uint32_t *moved);
-
-#endif

@@ -1,12 +1,9 @@
 /* The story of a queue pair in the log, for users of `--log info`: its first error with its numbers, and its last
  * events. */
-#ifndef VERBS_ASK_QP_STORY_LOG_H
-#define VERBS_ASK_QP_STORY_LOG_H
+#pragma once
 
 #include "events/story.h"
 
 /* Of the queue pair with this number, under its lock, at this time; `at` is that of story_record. Several events stand
  * in a line, so that the last lines of the log keep others, too. */
 void qp_story_log(uint32_t number, const struct story *, uint32_t at, nanos now);
-
-#endif

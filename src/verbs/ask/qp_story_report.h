@@ -1,6 +1,5 @@
 /* The story of a queue pair as JSON, for `softverbs why --qp` and for what a process leaves. */
-#ifndef VERBS_ASK_QP_STORY_REPORT_H
-#define VERBS_ASK_QP_STORY_REPORT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -11,5 +10,3 @@ const char *qp_story_subject(unsigned subject);
 
 /* Writes one JSON object. lib/softverbs-gdb.py writes the same from a core file. Under qp->lock. */
 void qp_story_report(FILE *, const struct qp *);
-
-#endif

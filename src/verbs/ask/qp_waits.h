@@ -1,8 +1,7 @@
 /* Vain waits of a queue pair, as far as this process shows: for a completion that no work request asked for, or for an
  * answer that nothing asks for again. A line of the log says so after some seconds (report/hangs.h), and when the queue
  * pair or its process ends, as programs give up sooner. All under qp->lock. */
-#ifndef VERBS_ASK_QP_WAITS_H
-#define VERBS_ASK_QP_WAITS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ void qp_waits_tell_response(struct qp *);
 /* It is destroyed, or its process ends, `at` the end of its settled story. True: it had waited for a second, and
  * the log says for what. */
 bool qp_waits_end(struct qp *, const struct story *, uint32_t at);
-
-#endif

@@ -1,6 +1,5 @@
 /* The facts of a shared receive queue, for `softverbs show` and `softverbs why`. */
-#ifndef VERBS_ASK_SRQ_REPORT_H
-#define VERBS_ASK_SRQ_REPORT_H
+#pragma once
 
 #include "facts/facts.h"
 
@@ -9,5 +8,3 @@ struct srq;
 /* Fills in what the queue itself knows. Its users are guarded by process->control: the caller has it. Takes the queue's
  * lock. */
 void srq_report_fill(struct facts_srq *, struct srq *);
-
-#endif

@@ -12,8 +12,7 @@
  *
  * Streams of small WRITEs, for which the program does not wait, have verbs/chooser/stream.h. Pure; under the owner's lock.
  */
-#ifndef VERBS_CHOOSER_POLLED_H
-#define VERBS_CHOOSER_POLLED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -55,5 +54,3 @@ bool polled_takes_ring(struct polled *, uint32_t work, uint32_t attention, nanos
 
 /* Notes that another kind of work is next, whose time does not count. */
 void polled_pauses(struct polled *);
-
-#endif

@@ -10,8 +10,7 @@
  * verbs/chooser/polled.h chooses for work whose completion the program waits for, by the time from one to the next. The
  * program waits for no WRITE of a stream, so that time would show only how fast it posts. Pure; under the owner's lock.
  */
-#ifndef VERBS_CHOOSER_STREAM_H
-#define VERBS_CHOOSER_STREAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -59,5 +58,3 @@ bool stream_takes_ring(struct stream *, uint32_t length, uint32_t psn, nanos (*c
 /* Notes that it was done directly with later ones, `count` altogether. Not for longer ones, nor for READs: their time
  * is a pause. */
 void stream_went(struct stream *, uint32_t count, nanos (*clock)(void));
-
-#endif

@@ -1,6 +1,5 @@
 /* Buffers that the library allocates, and regions of memory, files and buffers in one call. Thread-safe. */
-#ifndef VERBS_CONTEXT_BUFFER_H
-#define VERBS_CONTEXT_BUFFER_H
+#pragma once
 
 #include "verbs/object/object.h"
 
@@ -14,5 +13,3 @@ const void *buffer_memory(const struct newer_buf *); /* its beginning */
  * don't fit together. Reads only the attributes that comp_mask names, as programs of releases 59 to 63 do not have
  * all. */
 struct ibv_mr *buffer_register(struct ibv_pd *, const struct newer_mr_init_attr *);
-
-#endif

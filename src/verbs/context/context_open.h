@@ -1,6 +1,5 @@
 /* Devices and contexts: ibv_get_device_list(3), ibv_open_device(3), ibv_alloc_pd(3). Thread-safe. */
-#ifndef VERBS_CONTEXT_CONTEXT_OPEN_H
-#define VERBS_CONTEXT_CONTEXT_OPEN_H
+#pragma once
 
 #include "verbs/object/context.h"
 
@@ -17,5 +16,3 @@ struct context *context_open(struct ibv_device *, const struct process_parts *);
 struct context *context_import(int cmd_fd, const struct process_parts *);
 /* Closes the context, and destroys its remaining objects. */
 void context_close(struct context *);
-
-#endif

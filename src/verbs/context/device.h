@@ -1,7 +1,6 @@
 /* The attributes of a device: ibv_query_device_ex(3), ibv_query_port(3), ibv_query_gid(3), ibv_query_pkey(3),
  * ibv_query_rt_values_ex(3). Thread-safe; 0 or a positive errno unless said otherwise. */
-#ifndef VERBS_CONTEXT_DEVICE_H
-#define VERBS_CONTEXT_DEVICE_H
+#pragma once
 
 #include "verbs/object/context.h"
 
@@ -28,5 +27,3 @@ ssize_t device_query_gid_table(struct ibv_context *, void *entries, size_t most,
 /* Writes the MAC of a neighbour by its GID: for this host's devices it follows from the GID. -1 and errno. */
 int device_resolve_mac(struct ibv_context *, struct ibv_ah_attr *, uint8_t mac[6], uint16_t *vid);
 int device_query_rt_values(struct ibv_context *, struct ibv_values_ex *);
-
-#endif

@@ -4,8 +4,7 @@
  * unimported, or until they were used to destroy it. Thread-safe unless said otherwise.
  *
  * Processes can't import from each other: a region is memory of the process that registered it. */
-#ifndef VERBS_CONTEXT_IMPORT_H
-#define VERBS_CONTEXT_IMPORT_H
+#pragma once
 
 #include "verbs/object/context.h"
 
@@ -25,5 +24,3 @@ int import_refuse(int fd);
 /* Ends the imports of a context that closes; objects that may have been imported from it continue in another one of
  * its family. Under process->control. */
 void import_close(struct context *);
-
-#endif

@@ -5,13 +5,10 @@
  *
  * So a copy (process->inherited) is destroyed only in the lists and counts under process->control, which the fork
  * waited for, and in memory: nothing else is touched, waited for, taken back or sent. */
-#ifndef VERBS_CONTEXT_INHERIT_H
-#define VERBS_CONTEXT_INHERIT_H
+#pragma once
 
 struct process;
 
 /* Gives back the locks of all objects in the child, whose only thread holds no lock, and closes the descriptors that
  * represent something on the host. */
 void inherit_process(struct process *);
-
-#endif

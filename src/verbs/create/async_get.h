@@ -1,6 +1,5 @@
 /* Asynchronous events, fetched: ibv_get_async_event(3), ibv_ack_async_event(3). Thread-safe. */
-#ifndef VERBS_CREATE_ASYNC_GET_H
-#define VERBS_CREATE_ASYNC_GET_H
+#pragma once
 
 #include <infiniband/verbs.h>
 
@@ -12,5 +11,3 @@ void async_acknowledge(struct ibv_async_event *);
 
 /* Withdraws the events of an object that is being destroyed and that were not fetched yet. `element` is its address. */
 void async_withdraw(struct context *, const void *element);
-
-#endif

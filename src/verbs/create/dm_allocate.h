@@ -1,6 +1,5 @@
 /* Making and destroying device memory: ibv_alloc_dm(3), ibv_free_dm(3). Thread-safe. */
-#ifndef VERBS_CREATE_DM_ALLOCATE_H
-#define VERBS_CREATE_DM_ALLOCATE_H
+#pragma once
 
 #include "verbs/memory/dm.h"
 
@@ -13,5 +12,3 @@ int dm_free(struct ibv_dm *);
 
 /* Sets ibv_memcpy_to_dm(3) and ibv_memcpy_from_dm(3) as the layers' lowest calls. */
 void dm_bottom(struct calls *);
-
-#endif

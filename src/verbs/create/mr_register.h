@@ -1,6 +1,5 @@
 /* Making, changing and destroying memory regions: ibv_reg_mr(3) and its kin. Thread-safe. */
-#ifndef VERBS_CREATE_MR_REGISTER_H
-#define VERBS_CREATE_MR_REGISTER_H
+#pragma once
 
 #include "verbs/memory/mr.h"
 
@@ -33,5 +32,3 @@ struct ibv_mr *mr_register_hinted(struct ibv_pd *, void *address, size_t length,
 int mr_deregister(struct ibv_mr *);
 /* ibv_rereg_mr: 0, or enum ibv_rereg_mr_err_code; after an error the region is unchanged. */
 int mr_reregister(struct ibv_mr *, int flags, struct ibv_pd *, void *address, size_t length, int access);
-
-#endif

@@ -1,7 +1,6 @@
 /* Memory regions that are not just a piece of the program's memory, and advice about ordinary ones. Thread-safe.
  * They are deregistered by mr_deregister like all others. */
-#ifndef VERBS_CREATE_MR_SPECIAL_H
-#define VERBS_CREATE_MR_SPECIAL_H
+#pragma once
 
 #include "verbs/object/object.h"
 
@@ -18,5 +17,3 @@ struct ibv_mr *mr_special_allocate_null(struct ibv_pd *);
 
 /* ibv_advise_mr(3): 0 or an errno. */
 int mr_special_advise(struct ibv_pd *, enum ibv_advise_mr_advice, uint32_t flags, struct ibv_sge *, uint32_t count);
-
-#endif

@@ -1,7 +1,6 @@
 /* Making, changing and destroying shared receive queues: ibv_create_srq(3), ibv_modify_srq(3), ibv_post_srq_recv(3).
  * Thread-safe. */
-#ifndef VERBS_CREATE_SRQ_CREATE_H
-#define VERBS_CREATE_SRQ_CREATE_H
+#pragma once
 
 #include "verbs/queue/srq.h"
 
@@ -14,5 +13,3 @@ int srq_destroy(struct ibv_srq *);
 int srq_modify(struct ibv_srq *, struct ibv_srq_attr *, int mask);
 int srq_query(struct ibv_srq *, struct ibv_srq_attr *);
 int srq_post(struct ibv_srq *, struct ibv_recv_wr *, struct ibv_recv_wr **bad);
-
-#endif

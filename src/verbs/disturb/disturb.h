@@ -2,8 +2,7 @@
  * (docs/reference/scripts.md) and the recorder. It gives such an object a table of hooks (verbs/object/disturbance.h),
  * which holds output and data, events and completions back. Other objects have no table, and no other code asks which
  * of the three it is. */
-#ifndef VERBS_DISTURB_DISTURB_H
-#define VERBS_DISTURB_DISTURB_H
+#pragma once
 
 struct context;
 struct cq;
@@ -34,5 +33,3 @@ void cq_disturb_end(struct cq *);
  * IBV_EVENT_PORT_ACTIVE for all contexts of the device. Does nothing for a device that the process has opened before,
  * for a port that a user has taken down, and without the behaviour. Under process->control. */
 void delayed_port_begin(struct context *);
-
-#endif

@@ -1,7 +1,6 @@
 /* The table of a queue pair of an adverse process: its requests, answers and stores are late, as the rules allow. All
  * under qp->lock. */
-#ifndef VERBS_DISTURB_QP_ADVERSE_H
-#define VERBS_DISTURB_QP_ADVERSE_H
+#pragma once
 
 #include "adverse/landing.h"
 #include "base/container.h"
@@ -43,5 +42,3 @@ void qp_adverse_land_responses(struct qp_adverse *);
 
 /* Sets the queue pair's timer to the next deadline. */
 void qp_adverse_watch(struct qp_adverse *);
-
-#endif

@@ -1,7 +1,6 @@
 /* Work whose end a script decides (docs/reference/scripts.md): it is never done. Sends keep their place in the queue
  * and the order; a receive takes its message, which then finds no memory, so the peer is notified, too. */
-#ifndef VERBS_DISTURB_SCRIPTED_H
-#define VERBS_DISTURB_SCRIPTED_H
+#pragma once
 
 #include <infiniband/verbs.h>
 
@@ -48,5 +47,3 @@ static inline struct ibv_sge scripted_receive(struct scripted_end end)
 {
     return (struct ibv_sge){.addr = scripted_word(end), .length = INT32_MAX, .lkey = SCRIPTED_KEY};
 }
-
-#endif

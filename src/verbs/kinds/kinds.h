@@ -1,6 +1,5 @@
 /* All types of queue pairs and of SRQs; see qp/kind.h and queue/srq.h. */
-#ifndef VERBS_KINDS_KINDS_H
-#define VERBS_KINDS_KINDS_H
+#pragma once
 
 #include "verbs/qp/kind.h"
 #include "verbs/queue/srq.h"
@@ -11,5 +10,3 @@
 
 /* Sets the lists qp_kinds and srq_kinds of the rooms below, before a device is opened; a later call changes nothing. */
 void kinds_begin(void);
-
-#endif

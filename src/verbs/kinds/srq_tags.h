@@ -1,7 +1,6 @@
 /* Shared receive queues with tag matching: ibv_create_srq_ex(3) with IBV_SRQT_TM, ibv_post_srq_ops(3). The rules are
  * in transport/tm/tags.h; this has memory, lock, completions, and the particulars of queue pairs on such an SRQ. */
-#ifndef VERBS_KINDS_SRQ_TAGS_H
-#define VERBS_KINDS_SRQ_TAGS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -24,5 +23,3 @@ void srq_tags_report(FILE *, const struct srq *, struct facts_srq *);
 
 /* The oldest buffers on the list as JSON objects, with `separator` before the first; returns the one for the next. */
 const char *srq_tags_report_list(FILE *, const struct srq *, const char *separator);
-
-#endif

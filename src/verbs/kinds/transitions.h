@@ -1,6 +1,5 @@
 /* Words for the tables of transitions (qp_kind.transitions; IBA 11.2.5.2, table 91). */
-#ifndef VERBS_KINDS_TRANSITIONS_H
-#define VERBS_KINDS_TRANSITIONS_H
+#pragma once
 
 #include <infiniband/verbs.h>
 
@@ -23,5 +22,3 @@ enum {
 };
 
 #define MAY(from, to, required, optional) [IBV_QPS_##from][IBV_QPS_##to] = {true, required, optional}
-
-#endif

@@ -1,6 +1,5 @@
 /* Making and destroying queue pairs: ibv_create_qp(3), ibv_destroy_qp(3). Thread-safe. */
-#ifndef VERBS_LIFE_QP_CREATE_H
-#define VERBS_LIFE_QP_CREATE_H
+#pragma once
 
 #include <infiniband/verbs.h>
 
@@ -15,5 +14,3 @@ int qp_destroy(struct ibv_qp *);
 void qp_inherit(struct qp *);
 /* Takes and gives back the lock under which the engine uses memory. Under process->control. */
 void qp_quiesce(struct qp *);
-
-#endif

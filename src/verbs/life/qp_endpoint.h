@@ -1,6 +1,5 @@
 /* The loop's view of a queue pair: the endpoint of its packets and deadlines. */
-#ifndef VERBS_LIFE_QP_ENDPOINT_H
-#define VERBS_LIFE_QP_ENDPOINT_H
+#pragma once
 
 #include "runtime/endpoint.h"
 #include "wire/packet.h"
@@ -20,5 +19,3 @@ typedef void take_packet(struct qp *, const struct packet *, nanos now);
 bool qp_endpoint_take(struct qp *, const struct endpoint_arrival *, take_packet *next);
 bool qp_endpoint_flush(struct endpoint *, nanos now, bool ack_later);
 void qp_endpoint_fail_overrun(struct endpoint *);
-
-#endif

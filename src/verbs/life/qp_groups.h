@@ -1,6 +1,5 @@
 /* Queue pairs in multicast groups: ibv_attach_mcast(3), ibv_detach_mcast(3). Thread-safe. */
-#ifndef VERBS_LIFE_QP_GROUPS_H
-#define VERBS_LIFE_QP_GROUPS_H
+#pragma once
 
 #include <infiniband/verbs.h>
 
@@ -11,5 +10,3 @@ int qp_detach(struct ibv_qp *, const union ibv_gid *, uint16_t lid);
 
 /* Detaches the queue pair from all groups, as its context is being closed. */
 void qp_leave_groups(struct qp *);
-
-#endif

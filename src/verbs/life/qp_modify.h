@@ -1,6 +1,5 @@
 /* ibv_modify_qp(3), ibv_query_qp(3). Thread-safe. */
-#ifndef VERBS_LIFE_QP_MODIFY_H
-#define VERBS_LIFE_QP_MODIFY_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -19,5 +18,3 @@ void qp_forget_peer(struct qp *);
  * ACKs in packets from now on, and has no more packets on their way than with faults from the beginning. `fresh`:
  * the rules are the first. */
 void qp_meet_rules(struct endpoint *, bool fresh);
-
-#endif

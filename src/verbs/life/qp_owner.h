@@ -1,7 +1,6 @@
 /* The functions of a queue pair that the transport calls: receives, memory, completions, events. All under qp->lock.
  * The inside of a work queue has another table, which shares some of these functions. */
-#ifndef VERBS_LIFE_QP_OWNER_H
-#define VERBS_LIFE_QP_OWNER_H
+#pragma once
 
 #include "transport/owner.h"
 
@@ -37,5 +36,3 @@ void qp_owner_note_received(struct qp *, const struct recv_wqe *, const struct r
 
 /* The table for queue pairs with their own receives, or with an SRQ of the basic type. */
 extern const struct owner_operations qp_owner_operations;
-
-#endif

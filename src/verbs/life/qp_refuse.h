@@ -1,6 +1,5 @@
 /* The refusals of ibv_modify_qp(3), and the line for each (events/refusal.h). */
-#ifndef VERBS_LIFE_QP_REFUSE_H
-#define VERBS_LIFE_QP_REFUSE_H
+#pragma once
 
 #include <infiniband/verbs.h>
 
@@ -20,5 +19,3 @@ const char *qp_refuse_name(const struct qp *, const struct ibv_qp_attr *, int ma
 
 /* Writes the line of a call that qp_refuse_check refuses. Returns EINVAL. */
 int qp_refuse(const struct qp *, const struct ibv_qp_attr *, int mask, enum reason, enum reason before);
-
-#endif

@@ -1,6 +1,5 @@
 /* The end of a queue pair. */
-#ifndef VERBS_LIFE_QP_RETIRE_H
-#define VERBS_LIFE_QP_RETIRE_H
+#pragma once
 
 #include <infiniband/verbs.h>
 
@@ -14,5 +13,3 @@ void qp_release(struct qp *);
 
 /* ibv_destroy_qp(3): withdraws events that were not fetched, and waits until the fetched ones are acknowledged. */
 void qp_wait_for_acknowledgements(struct qp *);
-
-#endif

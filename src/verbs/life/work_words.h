@@ -1,7 +1,6 @@
 /* The objects that a failed work request or receive named, with its numbers, for the line of the log. All under
  * qp->lock. */
-#ifndef VERBS_LIFE_WORK_WORDS_H
-#define VERBS_LIFE_WORK_WORDS_H
+#pragma once
 
 #include <infiniband/verbs.h>
 
@@ -19,5 +18,3 @@ enum { WORK_WORDS = 448 };
 const char *work_words_send(const struct qp *, const struct send_wqe *, enum reason, char to[WORK_WORDS]);
 const char *work_words_receive(const struct qp *, const struct recv_wqe *, const struct recv_cqe *,
                                char to[WORK_WORDS]);
-
-#endif

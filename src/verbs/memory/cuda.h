@@ -1,7 +1,6 @@
 /* Memory of NVIDIA's GPUs, by the driver's library libcuda, if the program has loaded it: neither built nor linked
  * against. Thread-safe. */
-#ifndef VERBS_MEMORY_CUDA_H
-#define VERBS_MEMORY_CUDA_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -14,5 +13,3 @@ bool cuda_is_loaded(void);
  * now. The result lives as long as the process. Must not be called in a host callback of a stream, or under locks:
  * it may begin to use a device, which allocates pinned memory. */
 const struct foreign *cuda_find(const void *address, size_t length);
-
-#endif

@@ -1,6 +1,5 @@
 /* Device memory: ibv_alloc_dm(3) and its kin. The device's memory is this process's. */
-#ifndef VERBS_MEMORY_DM_H
-#define VERBS_MEMORY_DM_H
+#pragma once
 
 #include "verbs/object/object.h"
 
@@ -19,5 +18,3 @@ static inline struct dm *dm_of(struct ibv_dm *ibv)
 }
 
 enum { DM_ALIGNMENT = 4 }; /* of offset and length of a copy, as on adapters */
-
-#endif

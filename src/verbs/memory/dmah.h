@@ -1,7 +1,6 @@
 /* DMA handles: ibv_alloc_dmah(3). An adapter passes their hints to the bus; here they are kept, counted and checked.
  * Thread-safe. */
-#ifndef VERBS_MEMORY_DMAH_H
-#define VERBS_MEMORY_DMAH_H
+#pragma once
 
 #include "verbs/object/object.h"
 
@@ -14,5 +13,3 @@ int dmah_deallocate(struct newer_dmah *);
 
 /* The object that a region made with this handle uses. */
 struct object *dmah_object(struct newer_dmah *);
-
-#endif

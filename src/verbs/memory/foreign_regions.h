@@ -1,8 +1,7 @@
 /* The regions of memory that the processor can't reach (wire/foreign/foreign.h), by address. While one exists, only
  * the helper moves data: drivers must not be called from each place where a program calls verbs, such as a host
  * callback of a stream. */
-#ifndef VERBS_MEMORY_FOREIGN_REGIONS_H
-#define VERBS_MEMORY_FOREIGN_REGIONS_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/queue.h>
@@ -23,5 +22,3 @@ struct foreign_region {
 void foreign_regions_enter(struct process *, struct foreign_region *, const void *start, size_t length);
 /* Removes a region, under process->control, once no thread uses it. Does nothing for a region in no list. */
 void foreign_regions_remove(struct process *, struct foreign_region *);
-
-#endif

@@ -1,6 +1,5 @@
 /* Memory regions and their keys: ibv_reg_mr(3) and its kin. */
-#ifndef VERBS_MEMORY_MR_H
-#define VERBS_MEMORY_MR_H
+#pragma once
 
 #include <sys/uio.h>
 
@@ -58,5 +57,3 @@ static inline enum reason region_reach(const struct region *region, uint64_t add
     *out = (struct iovec){region->memory + (address - region->base), length};
     return REASON_NONE;
 }
-
-#endif

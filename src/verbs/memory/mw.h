@@ -1,7 +1,6 @@
 /* Memory windows: ibv_alloc_mw(3), ibv_bind_mw(3), IBV_WR_BIND_MW, IBV_WR_LOCAL_INV. The device offers type 1 and type
  * 2B: a window of type 2 serves only the queue pair that bound it. */
-#ifndef VERBS_MEMORY_MW_H
-#define VERBS_MEMORY_MW_H
+#pragma once
 
 #include "base/lock.h"
 #include "verbs/memory/rkeys.h"
@@ -23,5 +22,3 @@ static inline struct mw *mw_of(const struct region *region)
 {
     return (struct mw *)((char *)region - offsetof(struct mw, region));
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* The last memory regions and windows of this process that were deregistered or deallocated: a key of one may be
  * refused later, and then it can be named. Nothing here is on the data path. Thread-safe, under any lock above
  * LOCK_SYMBOLS. */
-#ifndef VERBS_MEMORY_PAST_REGIONS_H
-#define VERBS_MEMORY_PAST_REGIONS_H
+#pragma once
 
 #include "base/nanos.h"
 #include "verbs/memory/rkeys.h"
@@ -34,5 +33,3 @@ char *past_regions_words(uint32_t key, char text[PAST_WORDS]);
 
 /* In the child of a fork, which has ended none of them. */
 void past_regions_forget(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* Publishes the regions of this process to its peers, so that they read and write them by themselves:
  * docs/evidence/one-sided.md. Under process->control. */
-#ifndef VERBS_MEMORY_PUBLISH_H
-#define VERBS_MEMORY_PUBLISH_H
+#pragma once
 
 #include "verbs/memory/mr.h"
 
@@ -10,5 +9,3 @@ void publish_region(struct process *, const struct mr *);
 
 /* Withdraws the region: when this returns, no peer uses it by itself. */
 void publish_no_region(struct process *, const struct mr *);
-
-#endif

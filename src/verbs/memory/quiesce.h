@@ -1,10 +1,7 @@
-#ifndef VERBS_MEMORY_QUIESCE_H
-#define VERBS_MEMORY_QUIESCE_H
+#pragma once
 
 struct process;
 
 /* Memory is touched only under the lock of a queue pair: after this, no thread uses a region that was taken out of the
  * keys before. Under process->control. */
 void quiesce_memory(struct process *);
-
-#endif

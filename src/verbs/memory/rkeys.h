@@ -1,7 +1,6 @@
 /* Keys of memory regions and windows: an index in the upper bits, and eight low bits that change with each use of the
  * index, so that a stale key misses (IBA 10.6.3.2 leaves these to a key's owner, for a window the program). */
-#ifndef VERBS_MEMORY_RKEYS_H
-#define VERBS_MEMORY_RKEYS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -47,5 +46,3 @@ void rkeys_show(struct rkey_table *, struct region *);
 struct region *rkeys_at(const struct rkey_table *, uint32_t key);
 /* The region that has this key; or NULL. Lock-free. */
 struct region *rkeys_find(const struct rkey_table *, uint32_t key);
-
-#endif

@@ -1,6 +1,5 @@
 /* Questions about this process's address space, and the memory of special regions. Thread-safe. */
-#ifndef VERBS_MEMORY_VMA_H
-#define VERBS_MEMORY_VMA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ int vma_fetch(const void *address, size_t length, enum vma_fetch);
 /* The memory of the null region, for any address of an element: 4 GiB that read as zero, or 4 GiB where written data
  * is lost (it lands in the same few MiB). NULL when the address space is too small. */
 char *vma_of_nothing(bool write);
-
-#endif

@@ -1,7 +1,6 @@
 /* Objects are destroyed once the program has acknowledged all their events that it has fetched: ibv_destroy_cq(3),
  * ibv_ack_async_event(3). */
-#ifndef VERBS_OBJECT_ACKNOWLEDGEMENTS_H
-#define VERBS_OBJECT_ACKNOWLEDGEMENTS_H
+#pragma once
 
 #include <pthread.h>
 
@@ -19,5 +18,3 @@ struct acknowledgements_missing {
     int32_t events; /* below 0: more were acknowledged than fetched */
 };
 bool acknowledgements_missing(struct acknowledgements_missing *);
-
-#endif

@@ -1,6 +1,5 @@
 /* Raises the asynchronous events of a context; the program fetches them by create/async_get.h. Thread-safe. */
-#ifndef VERBS_OBJECT_ASYNC_H
-#define VERBS_OBJECT_ASYNC_H
+#pragma once
 
 #include "base/lock.h"
 #include <infiniband/verbs.h>
@@ -34,5 +33,3 @@ void async_raise(struct context *, struct ibv_async_event);
 /* Raises an event of the port or the device in all contexts of the device. Returns their number. Under
  * process->control. */
 unsigned async_raise_port(struct process *, const struct device *, enum ibv_event_type);
-
-#endif

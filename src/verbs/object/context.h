@@ -1,6 +1,5 @@
 /* Contexts, which own the other objects. verbs/context/context_open.h opens and closes them. */
-#ifndef VERBS_OBJECT_CONTEXT_H
-#define VERBS_OBJECT_CONTEXT_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -41,5 +40,3 @@ static inline bool context_is_family(const struct context *one, const struct con
 {
     return one->identity.device == other->identity.device && one->identity.inode == other->identity.inode;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The lock under which objects are made and destroyed: process->control, for the objects of a context. */
-#ifndef VERBS_OBJECT_CONTROL_H
-#define VERBS_OBJECT_CONTROL_H
+#pragma once
 
 #include "base/uncancelled.h"
 #include "verbs/object/process_objects.h"
@@ -24,5 +23,3 @@ static inline void control_unlock(struct context *context)
     mutex_release(&context->process->control);
     uncancelled_end(before);
 }
-
-#endif

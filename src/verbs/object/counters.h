@@ -1,6 +1,5 @@
 /* Counters objects: ibv_create_counters(3), ibv_attach_counters_point_flow(3), ibv_read_counters(3). Thread-safe. */
-#ifndef VERBS_OBJECT_COUNTERS_H
-#define VERBS_OBJECT_COUNTERS_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdint.h>
@@ -16,5 +15,3 @@ void counters_release(struct ibv_counters *);
 
 /* Counts a frame of this many bytes that matched. Any thread, while bound. */
 void counters_count(struct ibv_counters *, uint32_t bytes);
-
-#endif

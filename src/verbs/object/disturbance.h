@@ -1,7 +1,6 @@
 /* What disturbs a queue pair or a completion queue: behaviours of an unkind adapter and the rules of scripts. The
  * floors below verbs/disturb/ ask it by this table, and know nothing else of it. Usual objects have no table. */
-#ifndef VERBS_OBJECT_DISTURBANCE_H
-#define VERBS_OBJECT_DISTURBANCE_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -40,5 +39,3 @@ struct disturbance {
     void (*withdraws)(struct cq *, uint32_t qp_number);
     void (*forgets)(struct cq *, const _Atomic uint32_t *retired);
 };
-
-#endif

@@ -3,8 +3,7 @@
  * A parent domain is another name (pd_of) of the protection domain that it was made with, and adds two things. A thread
  * domain: completion queues made with it are polled without a lock, like SINGLE_THREADED ones; all other locks remain,
  * since the helper thread takes them, too. And allocators: the queues made with it are in the program's memory. */
-#ifndef VERBS_OBJECT_DOMAIN_H
-#define VERBS_OBJECT_DOMAIN_H
+#pragma once
 
 #include "verbs/object/object.h"
 #include <stdatomic.h>
@@ -99,5 +98,3 @@ void domain_give_back(struct domain_block *);
 /* Stops calls of the program's allocators for the objects that it left in a context that is being closed: it may have
  * released the state that they need. Memory from its allocators stays the program's. */
 void domain_abandon(struct context *);
-
-#endif

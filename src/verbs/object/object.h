@@ -6,8 +6,7 @@
  *
  * An object that the progress may be using is taken out of its table, then its users' locks are taken and released once
  * (progress_quiesce), then it is freed. For the child of a fork see inherit.h. */
-#ifndef VERBS_OBJECT_OBJECT_H
-#define VERBS_OBJECT_OBJECT_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -113,5 +112,3 @@ void object_release(struct object *name);
 /* Frees the memory of an object that has left its context, or was never entered. While the context is being closed, the
  * memory is kept in context->left: the program may destroy the object afterwards, and is refused then (ENOENT). */
 void object_free(struct object *, void *memory);
-
-#endif

@@ -1,8 +1,7 @@
 /* The objects that the verbs and queue pair 1 keep for the process. The struct begins with the process, so the way from
  * one to the other costs no instruction. assembly_parts (abi/assembly.h) has its size and the functions that make and
  * free the members. */
-#ifndef VERBS_OBJECT_PROCESS_OBJECTS_H
-#define VERBS_OBJECT_PROCESS_OBJECTS_H
+#pragma once
 
 #include "process/process.h"
 #include "verbs/object/context.h"
@@ -40,5 +39,3 @@ struct process_objects {
 #define process_objects(of)                                                                                            \
     _Generic((of), struct process * : (struct process_objects *)(of), const struct process *                           \
              : (const struct process_objects *)(of))
-
-#endif

@@ -1,7 +1,6 @@
 /* The API's names for the meanings of its numbers, for lines of the log. A function that writes text returns it.
  * Thread-safe. */
-#ifndef VERBS_OBJECT_WORDS_H
-#define VERBS_OBJECT_WORDS_H
+#pragma once
 
 #include <infiniband/verbs.h>
 
@@ -29,5 +28,3 @@ char *words_gid(const union ibv_gid *, char text[WORDS_GID]);
 #define FACT_FROM_STATE(member) true, words_state(from->member)
 #define FACT_FROM_STATUS(member) true, words_status(from->member)
 #define FACT_FROM_OPCODE(member) true, words_opcode(from->member)
-
-#endif

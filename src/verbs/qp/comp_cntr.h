@@ -1,8 +1,7 @@
 /* Completion counters: ibv_create_comp_cntr(3), ibv_qp_attach_comp_cntr(3), which release 65 added. Thread-safe.
  *
  * Work of a queue pair is counted when its completion is made, whether or not it is signalled. */
-#ifndef VERBS_QP_COMP_CNTR_H
-#define VERBS_QP_COMP_CNTR_H
+#pragma once
 
 #include "base/likely.h"
 #include "verbs/qp/qp.h"
@@ -37,5 +36,3 @@ static inline void comp_cntr_ended(struct qp *qp, enum ibv_wc_opcode opcode, enu
     if (unlikely(qp->counting.operations))
         comp_cntr_count(qp, opcode, status, length);
 }
-
-#endif

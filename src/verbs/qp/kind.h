@@ -1,7 +1,6 @@
 /* The differences of the types of queue pairs. Each type has one constant, in a file or folder of kinds/, and one line
  * in the list kinds/kinds.def. All other files ask the constant, and never for the type itself. */
-#ifndef VERBS_QP_KIND_H
-#define VERBS_QP_KIND_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -90,5 +89,3 @@ const struct qp_kind *qp_kind_find(enum ibv_qp_type);
 
 /* The types that have all these traits, as bits (1 << enum ibv_qp_type). */
 uint32_t qp_kind_types(uint32_t traits);
-
-#endif

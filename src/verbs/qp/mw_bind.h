@@ -1,6 +1,5 @@
 /* Binding memory windows to regions, and the memory of their keys. Under qp->lock. */
-#ifndef VERBS_QP_MW_BIND_H
-#define VERBS_QP_MW_BIND_H
+#pragma once
 
 #include "transport/send_queue.h"
 #include "verbs/memory/mw.h"
@@ -31,5 +30,3 @@ void mw_leave(struct qp *);
 
 /* Unbinds the window. Under mw->lock, and for type 2 under the lock of the queue pair that bound it. */
 void mw_unbind(struct mw *);
-
-#endif

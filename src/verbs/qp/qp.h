@@ -1,6 +1,5 @@
 /* Queue pairs: ibv_create_qp(3), ibv_modify_qp(3), ibv_query_qp(3), ibv_post_send(3), ibv_post_recv(3). Thread-safe. */
-#ifndef VERBS_QP_QP_H
-#define VERBS_QP_QP_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdatomic.h>
@@ -244,5 +243,3 @@ static inline bool qp_has_receives(const struct qp *qp)
 {
     return !qp->uses.srq && qp->traits & QP_RECEIVES;
 }
-
-#endif

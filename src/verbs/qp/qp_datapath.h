@@ -1,7 +1,6 @@
 /* The data path of a queue pair: its engine, and the parts that carry packets between that and the links. It contains
  * struct qp, whose header (qp.h) thus doesn't need these headers. */
-#ifndef VERBS_QP_QP_DATAPATH_H
-#define VERBS_QP_QP_DATAPATH_H
+#pragma once
 
 #include <stdlib.h>
 
@@ -97,5 +96,3 @@ static inline struct qp *qp_of_owner(struct engine_owner *owner)
 {
     return &container_of(owner, struct qp_datapath, owner)->qp;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* READs and WRITEs of a queue pair that its process does by itself in the peer's memory, and the publications to the
  * peer for that: docs/evidence/one-sided.md. Under qp->lock. */
-#ifndef VERBS_QP_QP_DIRECT_H
-#define VERBS_QP_QP_DIRECT_H
+#pragma once
 
 #include "verbs/qp/qp.h"
 
@@ -27,5 +26,3 @@ bool qp_read_directly(struct qp *, const struct send_wqe *);
 /* Returns true if a peer may have written to this process's memory since the queue pair was made, by packets to it or
  * by itself anywhere. Called under no lock of the queue pair; true also if one is not free now. */
 bool qp_may_be_written_to(struct qp *);
-
-#endif

@@ -2,8 +2,7 @@
  * each is the engine_ function of the same name, through the recording if the process is recorded (record/recorded.h).
  * A recorded queue pair never takes the short ways, whose doors are called directly: it is watched, and its
  * process has taps. All under qp->lock. */
-#ifndef VERBS_QP_QP_DOORS_H
-#define VERBS_QP_QP_DOORS_H
+#pragma once
 
 #include "base/likely.h"
 #include "record/recorded.h"
@@ -64,5 +63,3 @@ static inline void qp_door_create(struct qp *qp, enum service service, const str
     else
         engine_initialize(qp_engine(qp), service, qp_owner(qp), queue, NULL);
 }
-
-#endif

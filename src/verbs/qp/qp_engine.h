@@ -1,6 +1,5 @@
 /* The work of a queue pair around its engine (transport/engine/engine.h). All under qp->lock. */
-#ifndef VERBS_QP_QP_ENGINE_H
-#define VERBS_QP_QP_ENGINE_H
+#pragma once
 
 #include "verbs/object/process_objects.h"
 #include "verbs/qp/qp_datapath.h"
@@ -32,5 +31,3 @@ nanos qp_watch(struct qp *);
 /* Frees the receive of a message that has begun and will not end, before the engine is reset or destroyed; otherwise a
  * shared queue would lose its place for ever. */
 void qp_give_back_receive(struct qp *);
-
-#endif

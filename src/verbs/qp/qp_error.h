@@ -1,6 +1,5 @@
 /* Queue pairs into the error state, and their asynchronous events. All under qp->lock. */
-#ifndef VERBS_QP_QP_ERROR_H
-#define VERBS_QP_QP_ERROR_H
+#pragma once
 
 #include "verbs/qp/qp.h"
 
@@ -21,5 +20,3 @@ void qp_flush_receives(struct qp *);
 /* Raises an asynchronous event of the queue pair, or of all its handles. */
 void qp_raise(struct qp *, enum ibv_event_type);
 void qp_raise_now(struct qp *, enum ibv_event_type); /* without asking what disturbs it */
-
-#endif

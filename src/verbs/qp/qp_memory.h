@@ -1,6 +1,5 @@
 /* The memory that a queue pair touches, found by keys. Under a qp->lock. */
-#ifndef VERBS_QP_QP_MEMORY_H
-#define VERBS_QP_QP_MEMORY_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -24,5 +23,3 @@ uint32_t mr_find_refused(const struct qp *, const struct pd *, const struct ibv_
 
 /* Returns the region of the key, whether the queue pair may use it or not; or NULL. Valid as above. */
 const struct region *mr_find(const struct qp *, uint32_t key);
-
-#endif

@@ -1,7 +1,6 @@
 /* Properties of a queue pair beyond the specification: ibv_query_ece(3), ibv_set_ece(3), ibv_query_qp_data_in_order(3).
  * Thread-safe. */
-#ifndef VERBS_QP_QP_OPTIONS_H
-#define VERBS_QP_QP_OPTIONS_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ int qp_set_ece(struct ibv_qp *, struct ibv_ece *);
  * the way that is fastest for their number. A program that polls for the last byte of a SEND, WRITE or READ finds the
  * others in place. */
 int qp_data_in_order(struct ibv_qp *, enum ibv_wr_opcode, uint32_t flags);
-
-#endif

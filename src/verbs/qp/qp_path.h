@@ -1,6 +1,5 @@
 /* The path of a queue pair, with which packets that arrive are compared. */
-#ifndef VERBS_QP_QP_PATH_H
-#define VERBS_QP_QP_PATH_H
+#pragma once
 
 #include "base/likely.h"
 #include "base/lock.h"
@@ -49,5 +48,3 @@ static inline bool qp_port_is_down(const struct qp *qp)
 {
     return port_state_down(qp->process, qp->path.port);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* The state table of queue pairs (IBA 11.2.5.2, table 91; ibv_modify_qp(3)): which transition a kind of queue pair may
  * make, and which attributes it must and may have. Pure; the values of the attributes are checked elsewhere. */
-#ifndef VERBS_QP_QP_STATE_H
-#define VERBS_QP_QP_STATE_H
+#pragma once
 
 #include "diag/diag.h"
 #include "verbs/qp/kind.h"
@@ -18,5 +17,3 @@ enum reason qp_state_check(const struct qp_kind *, enum ibv_qp_state from, enum 
 /* The mask without attributes that only the other half of an XRC connection has: programs set up both halves alike, and
  * kernels have always allowed that. */
 int qp_state_mask(const struct qp_kind *, int attr_mask);
-
-#endif

@@ -1,7 +1,6 @@
 /* Reports to the user on a queue pair whose packets are refused, in words: each a line of the log (diag/log.h). All
  * under qp->lock, except where noted. */
-#ifndef VERBS_QP_QP_TELL_H
-#define VERBS_QP_QP_TELL_H
+#pragma once
 
 #include "diag/diag.h"
 #include "verbs/qp/qp_datapath.h"
@@ -44,5 +43,3 @@ const char *qp_tell_unchanged(enum reason, char *text);
 
 /* Reports that no port of this host has the LID. */
 void qp_tell_no_lid(uint32_t number, uint16_t dlid);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Inside, a work queue is a separate queue pair that only receives: it has a number, a lock and a raw engine, and its
  * completions carry its number. Programs never see that queue pair. */
-#ifndef VERBS_QP_WQ_H
-#define VERBS_QP_WQ_H
+#pragma once
 
 #include <infiniband/verbs.h>
 
@@ -13,5 +12,3 @@ struct wq {
     struct ibv_wq ibv;
     struct qp *queue; /* in the same block of memory */
 };
-
-#endif

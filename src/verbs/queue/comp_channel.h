@@ -1,6 +1,5 @@
 /* Completion channels: ibv_create_comp_channel(3), ibv_get_cq_event(3), ibv_ack_cq_events(3). Thread-safe. */
-#ifndef VERBS_QUEUE_COMP_CHANNEL_H
-#define VERBS_QUEUE_COMP_CHANNEL_H
+#pragma once
 
 #include "base/lock.h"
 #include "process/wakeups.h"
@@ -30,5 +29,3 @@ void comp_channel_acknowledge(struct ibv_cq *, unsigned count);
 /* Withdraws the events of a CQ that were not fetched; returns how many were fetched: these must be acknowledged before
  * the CQ may be destroyed. */
 uint32_t comp_channel_withdraw(struct comp_channel *, struct cq *);
-
-#endif

@@ -1,7 +1,6 @@
 /* Completion queues: ibv_create_cq(3). All calls on them are thread-safe, except on a CQ made SINGLE_THREADED, whose
  * polling the program serialises. */
-#ifndef VERBS_QUEUE_CQ_H
-#define VERBS_QUEUE_CQ_H
+#pragma once
 
 #include "base/lock.h"
 #include "base/nanos.h"
@@ -77,5 +76,3 @@ static inline bool cq_is_known(const struct ibv_cq *ibv)
 {
     return object_is_known(&((const struct cq *)ibv)->object, ibv->handle);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The entries of a completion queue, for the two files that take them out: cq_poll.c and cq_ex.c. */
-#ifndef VERBS_QUEUE_CQ_ENTRIES_H
-#define VERBS_QUEUE_CQ_ENTRIES_H
+#pragma once
 
 #include "base/likely.h"
 #include "link/fence.h"
@@ -61,5 +60,3 @@ static inline void cq_end_taking(struct cq *cq, bool locked)
  * takers are gone. */
 void cq_stop(struct cq *);
 void cq_resume(struct cq *);
-
-#endif

@@ -11,8 +11,7 @@
  * raised it, or `period` microseconds after the first of them, whichever is sooner. Entries themselves are never held
  * back, and the helper's timer raises an event that is held, so no event is lost. If one of them is 0, the first entry
  * raises the event. Only a CQ that holds an event back has a timer. */
-#ifndef VERBS_QUEUE_CQ_EVENT_H
-#define VERBS_QUEUE_CQ_EVENT_H
+#pragma once
 
 #include "verbs/queue/cq.h"
 
@@ -51,5 +50,3 @@ void cq_event_begin(struct cq *);
 
 /* Stops the timer of a queue that is not used any more. Under process->progress. */
 void cq_event_forget(struct cq *);
-
-#endif

@@ -1,6 +1,5 @@
 /* The iterator of a completion queue: ibv_create_cq_ex(3). */
-#ifndef VERBS_QUEUE_CQ_EX_H
-#define VERBS_QUEUE_CQ_EX_H
+#pragma once
 
 #include "verbs/queue/cq.h"
 
@@ -15,5 +14,3 @@ enum {
                   IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK | IBV_WC_EX_WITH_CVLAN | IBV_WC_EX_WITH_FLOW_TAG |
                   IBV_WC_EX_WITH_TM_INFO
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* The last events of a completion queue, for `softverbs why`: events asked for, raised, fetched and lost. */
-#ifndef VERBS_QUEUE_CQ_NOTE_H
-#define VERBS_QUEUE_CQ_NOTE_H
+#pragma once
 
 #include "events/events.h"
 #include "verbs/queue/cq.h"
@@ -10,5 +9,3 @@ void cq_note(struct cq *, enum event, uint64_t a, uint64_t b);
 
 /* Gives the memory of the events back. */
 void cq_note_release(struct cq *);
-
-#endif

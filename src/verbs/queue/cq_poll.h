@@ -1,6 +1,5 @@
 /* Taking entries out: ibv_poll_cq(3), and removing entries that no program shall see. */
-#ifndef VERBS_QUEUE_CQ_POLL_H
-#define VERBS_QUEUE_CQ_POLL_H
+#pragma once
 
 #include "base/likely.h"
 #include "process/process.h"
@@ -30,5 +29,3 @@ static inline void cq_wait_for_responses(const struct cq *cq)
     if (unlikely((int32_t)(round - responded) > 0))
         cq_wait_for_round(cq, round);
 }
-
-#endif

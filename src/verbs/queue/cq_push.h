@@ -1,6 +1,5 @@
 /* Putting an entry in. */
-#ifndef VERBS_QUEUE_CQ_PUSH_H
-#define VERBS_QUEUE_CQ_PUSH_H
+#pragma once
 
 #include "base/likely.h"
 #include "process/process.h"
@@ -52,5 +51,3 @@ static inline void cq_end_push(struct cq *cq, struct completion *entry, bool not
         cq_end_push_slow(cq, entry, notable);
     lock_release(&cq->lock);
 }
-
-#endif

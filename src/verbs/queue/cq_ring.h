@@ -1,8 +1,7 @@
 /* The entries of a completion queue, from the oldest (`head`) to the newest (`tail`). One thread at a time puts entries
  * in, one at a time takes them out, and these two need not wait for each other. Functions that move or change entries
  * (in cq_ring.c) need both kept away; cq_entries.h says how. */
-#ifndef VERBS_QUEUE_CQ_RING_H
-#define VERBS_QUEUE_CQ_RING_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -130,5 +129,3 @@ void cq_ring_forget(struct cq_ring *, const _Atomic uint32_t *retired);
 
 /* Moves the entries to `entries`, with room for `capacity`, at least cq_ring_count. */
 void cq_ring_move(struct cq_ring *, struct completion *entries, uint32_t capacity);
-
-#endif

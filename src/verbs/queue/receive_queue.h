@@ -3,8 +3,7 @@
  * A receive's place is free when its completion was polled, as on adapters: so receives that wait for a message, are
  * being filled, or have a completion in a CQ take places. A program that posts until ENOMEM thus never has more
  * completions of receives than the queue has places, in the error state, too. */
-#ifndef VERBS_QUEUE_RECEIVE_QUEUE_H
-#define VERBS_QUEUE_RECEIVE_QUEUE_H
+#pragma once
 
 #include "base/lock.h"
 #include "transport/recv_wqe.h"
@@ -85,5 +84,3 @@ void receive_queue_clear(struct receive_queue *);
 
 /* Frees all places except posted receives': no receive is taken, and completions were withdrawn from their CQ. */
 void receive_queue_settle(struct receive_queue *);
-
-#endif

@@ -1,6 +1,5 @@
 /* Shared receive queues: ibv_create_srq(3), ibv_modify_srq(3), ibv_post_srq_recv(3). Thread-safe. */
-#ifndef VERBS_QUEUE_SRQ_H
-#define VERBS_QUEUE_SRQ_H
+#pragma once
 
 #include "verbs/object/object.h"
 #include "verbs/queue/receive_queue.h"
@@ -68,5 +67,3 @@ void srq_raise(struct srq *, enum ibv_event_type);
  * under queue.lock. srq_note_empty: a message of this queue pair found no receive; not under queue.lock. */
 void srq_note_limit(struct srq *, uint32_t limit);
 void srq_note_empty(struct srq *, uint32_t qp_number);
-
-#endif

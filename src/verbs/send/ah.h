@@ -1,6 +1,5 @@
 /* Address handles: ibv_create_ah(3), ibv_create_ah_from_wc(3). Thread-safe. */
-#ifndef VERBS_SEND_AH_H
-#define VERBS_SEND_AH_H
+#pragma once
 
 #include "verbs/object/object.h"
 
@@ -27,5 +26,3 @@ int ah_refuse(const struct context *, const struct ibv_ah_attr *, enum reason, c
 
 /* Fills in the attributes that lead back to the sender of a datagram. 0 or -1 and errno. */
 int ah_from_wc(struct ibv_context *, uint8_t port, struct ibv_wc *, struct ibv_grh *, struct ibv_ah_attr *);
-
-#endif

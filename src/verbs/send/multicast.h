@@ -6,8 +6,7 @@
  *
  * A queue pair that was made with IBV_QP_CREATE_BLOCK_SELF_MCAST_LB gets no copy of its datagrams; all other members
  * do, also in its process. */
-#ifndef VERBS_SEND_MULTICAST_H
-#define VERBS_SEND_MULTICAST_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -36,5 +35,3 @@ bool multicast_send(struct qp *, const uint8_t group[16], const struct frame *);
 
 /* Stops waiting for members. */
 void multicast_forget(struct qp *);
-
-#endif

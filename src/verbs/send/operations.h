@@ -1,6 +1,5 @@
 /* Sets of the operations that ibv_post_send and the builders of ibv_qp_ex take, by service. */
-#ifndef VERBS_SEND_OPERATIONS_H
-#define VERBS_SEND_OPERATIONS_H
+#pragma once
 
 #include <infiniband/verbs.h>
 
@@ -29,5 +28,3 @@ enum {
                   IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_ATOMIC_WRITE | NEWER_QP_EX_WITH_FLUSH |
                   IBV_QP_EX_WITH_SEND_WITH_INV,
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* The shared part of the two ways of posting sends: ibv_post_send and the ibv_wr_* builders. Under qp->lock, except
  * post_enter and post_leave. */
-#ifndef VERBS_SEND_POST_H
-#define VERBS_SEND_POST_H
+#pragma once
 
 #include "base/likely.h"
 #include "verbs/qp/qp.h"
@@ -58,5 +57,3 @@ void post_start(struct qp *, nanos now);
 /* Notes a post that was refused, and writes the line of the call (events/refusal.h), whose name and work request are given, with the queue pair's
  * state for the reason and `text`. Sets errno and returns it. */
 cold int post_refused(struct qp *, const char *call, uint64_t id, enum reason, const char *text);
-
-#endif

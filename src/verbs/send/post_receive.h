@@ -1,9 +1,6 @@
 /* ibv_post_recv(3). Thread-safe. */
-#ifndef VERBS_SEND_POST_RECEIVE_H
-#define VERBS_SEND_POST_RECEIVE_H
+#pragma once
 
 #include <infiniband/verbs.h>
 
 int qp_post_receive(struct ibv_qp *, struct ibv_recv_wr *, struct ibv_recv_wr **bad);
-
-#endif

@@ -3,8 +3,7 @@
  * From wr_start to wr_complete or wr_abort a batch holds qp->batch.lock, for which only posting on this queue pair
  * waits, and fills places after the tail of the send queue, which no other thread touches; it is only entered under
  * qp->lock, at the end. If the engine itself posts work (tag matching), the batch is filled in separate memory. */
-#ifndef VERBS_SEND_QP_EX_H
-#define VERBS_SEND_QP_EX_H
+#pragma once
 
 #include "verbs/qp/qp.h"
 
@@ -19,5 +18,3 @@ void qp_ex_bottom(struct calls *);
 
 /* The extended queue pair; NULL unless it was made with send_ops_flags. */
 struct ibv_qp_ex *qp_ex_of(struct ibv_qp *);
-
-#endif

@@ -2,8 +2,7 @@
  * packets of the typical size) may leave at once, and then as many bytes as the rate allows; meanwhile the rest waits
  * in the send queue, for the helper's timer. Answers of a reliable queue pair to its peer are not delayed. Messages are
  * sent in packets of up to 16 KiB, so that is the least burst. */
-#ifndef VERBS_SEND_RATE_LIMIT_H
-#define VERBS_SEND_RATE_LIMIT_H
+#pragma once
 
 #include "verbs/qp/qp.h"
 
@@ -17,5 +16,3 @@ bool rate_limit_holds(struct qp *);
 
 /* Counts bytes that have been sent. */
 void rate_limit_count(struct qp *, uint64_t bytes);
-
-#endif

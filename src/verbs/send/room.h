@@ -1,6 +1,5 @@
 /* Waiting for room in a link. */
-#ifndef VERBS_SEND_ROOM_H
-#define VERBS_SEND_ROOM_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -13,5 +12,3 @@ bool qp_has_room(struct qp *, struct link *);
 
 /* Lets the queue pair transmit in the helper's next round. Under qp->lock. */
 void qp_leave_to_helper(struct qp *);
-
-#endif

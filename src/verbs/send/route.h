@@ -1,7 +1,6 @@
 /* The way to the peer of an address vector, as kernels find it for RoCE before they answer ibv_modify_qp(3) and
  * ibv_create_ah(3). */
-#ifndef VERBS_SEND_ROUTE_H
-#define VERBS_SEND_ROUTE_H
+#pragma once
 
 #include "diag/diag.h"
 #include "link/udp/reach.h"
@@ -20,5 +19,3 @@ int route_find(const struct context *, const struct ibv_ah_attr *, struct way *)
 /* Writes the line of a call that is refused without a way (events/refusal.h); it begins with `call`. Returns
  * `error`. */
 int route_refuse(const struct context *, const struct ibv_ah_attr *, const struct way *, const char *call, int error);
-
-#endif

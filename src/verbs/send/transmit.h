@@ -1,6 +1,5 @@
 /* Sending the output of queue pairs' engines. All under qp->lock. */
-#ifndef VERBS_SEND_TRANSMIT_H
-#define VERBS_SEND_TRANSMIT_H
+#pragma once
 
 #include "verbs/qp/qp.h"
 
@@ -31,5 +30,3 @@ bool qp_was_taken(struct qp *);
  * handles. */
 void qp_transmit_connected(struct qp *, nanos now);
 void qp_transmit_datagrams(struct qp *, nanos now);
-
-#endif

@@ -1,7 +1,6 @@
 /* Messages of the communication manager (CM): management datagrams of class 7, which queue pair 1 gets in the payload
  * of a UD packet (IBA volume 1, 12.6 to 12.11, and 13.4.2). Pure and total, as wire.h says. */
-#ifndef WIRE_CM_CM_H
-#define WIRE_CM_CM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -177,5 +176,3 @@ const char *cm_name(enum cm_attribute);
 /* Writes all fields that are not 0 on one line, by name, with the IP addressing that a request may carry; always
  * ends with NUL within `size`. Returns `to`. */
 char *cm_describe(const struct cm_message *, char *to, size_t size);
-
-#endif

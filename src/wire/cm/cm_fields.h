@@ -1,6 +1,5 @@
 /* The places of the fields of CM messages: tables for cm.c, which encodes and decodes, and for cm_describe.c. */
-#ifndef WIRE_CM_CM_FIELDS_H
-#define WIRE_CM_CM_FIELDS_H
+#pragma once
 
 #include "wire/cm/cm.h"
 
@@ -27,5 +26,3 @@ const struct cm_layout *cm_layout(enum cm_attribute);
 /* The value of a field's member, which must not be an array of bytes (so it has at most 64 bits); if several fields
  * make up the member, the value of all of them. */
 uint64_t cm_field_value(const struct cm_field *, const struct cm_message *);
-
-#endif

@@ -1,7 +1,6 @@
 /* IP addressing of CM requests (IBA annex A11): the header that requests for IP services have at the front of their
  * private data. Pure and total. */
-#ifndef WIRE_CM_CM_IP_H
-#define WIRE_CM_CM_IP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -24,5 +23,3 @@ void cm_ip_encode(const struct cm_ip *, uint8_t *to);
 
 /* Reads CM_IP_BYTES. */
 enum cm_ip_fault cm_ip_decode(const uint8_t *from, struct cm_ip *);
-
-#endif

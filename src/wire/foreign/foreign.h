@@ -7,8 +7,7 @@
  * A short copy takes as long as one of many packets. So bytes of a source are read ahead, to the end of their
  * element of the work request, and the landings of a message's packets wait for each other. foreign_settle ends all
  * copies that wait or are under way; the thread calls it before it gives back process->progress. */
-#ifndef WIRE_FOREIGN_H
-#define WIRE_FOREIGN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -86,5 +85,3 @@ bool foreign_is_there(const struct iovec *piece);
  * device's own programs may change the word in between. */
 bool foreign_compare_and_swap(void *at, uint64_t compare, uint64_t swap, uint64_t *found);
 bool foreign_fetch_and_add(void *at, uint64_t add, uint64_t *found);
-
-#endif

@@ -1,6 +1,5 @@
 /* Ethernet frames for tests, layer by layer. */
-#ifndef WIRE_TESTING_ETHER_FRAMES_H
-#define WIRE_TESTING_ETHER_FRAMES_H
+#pragma once
 
 #include <string.h>
 
@@ -106,5 +105,3 @@ static inline struct ether frame_finish(struct frame_maker *maker)
     ether_parse(&ether, maker->bytes, maker->length);
     return ether;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* A seeded generator (xorshift) for tests and fuzzers, so that a failure repeats, and random legal packets. */
-#ifndef WIRE_TESTING_RANDOM_H
-#define WIRE_TESTING_RANDOM_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -78,5 +77,3 @@ static inline bool same_headers(const struct packet *a, const struct packet *b)
            a->msn == b->msn && a->immediate == b->immediate && a->invalidate_key == b->invalidate_key &&
            a->qkey == b->qkey && a->source == b->source && a->srq == b->srq;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* The effect of each fault: one row a case. The rows are in error_matrix.def; this is the language in which they are
  * written. */
-#ifndef API_MATRIX_H
-#define API_MATRIX_H
+#pragma once
 
 #include "diag/diag.h"
 #include "pair.h"
@@ -71,5 +70,3 @@ const char *name_of_event(int);
 
 /* Plays the row; fails the case when anything is not as it says. */
 void row_play(const void *row);
-
-#endif

@@ -1,7 +1,6 @@
 /* The names of the table's values, and from each its number and its text. Statuses and states have the names of
  * infiniband/verbs.h without their prefixes. */
-#ifndef API_MATRIX_NAMES_H
-#define API_MATRIX_NAMES_H
+#pragma once
 
 #include <infiniband/verbs.h>
 
@@ -23,5 +22,3 @@ enum {
             EVENT_NAMES(EVENT_NUMBER)
 #undef EVENT_NUMBER
 };
-
-#endif

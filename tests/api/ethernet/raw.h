@@ -1,6 +1,5 @@
 /* Tests of raw packets: the far end sends Ethernet frames, receivers of this process get what their rules say. */
-#ifndef API_RAW_H
-#define API_RAW_H
+#pragma once
 
 #include "local_end.h"
 
@@ -69,5 +68,3 @@ struct ibv_flow *raw_must(struct ibv_flow *flow);
 
 #define RAW_TRY_FLOW(qp, ...) raw_try_flow(qp, (struct wanted){__VA_ARGS__})
 #define RAW_FLOW(receiver, ...) raw_must(RAW_TRY_FLOW((receiver)->qp, __VA_ARGS__))
-
-#endif

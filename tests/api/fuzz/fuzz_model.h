@@ -1,8 +1,7 @@
 /* The results that programs may expect of the verbs, as a model that runs beside them; and the random calls. There are
  * two programs, the ends of the link, and every object is of one of them: those in even places are the near end's,
  * those in odd places the far one's. Objects are the numbers that remote ends give them, NOBODY without an object. */
-#ifndef API_FUZZ_MODEL_H
-#define API_FUZZ_MODEL_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -125,5 +124,3 @@ void model_poll(struct model *, int cq);
 /* One that exists, -1 when the random choice fell on an empty place. */
 int model_choose_qp(struct model *);
 enum ibv_qp_state model_true_state(struct model *, int qp);
-
-#endif

@@ -1,7 +1,6 @@
 /* A fixture for builders, ibv_wr_post(3): one queue pair, mostly connected with itself, and what it needs. Whatever
  * fails here fails the case. */
-#ifndef API_BUILDER_FIXTURE_H
-#define API_BUILDER_FIXTURE_H
+#pragma once
 
 #include "one_process.h"
 
@@ -48,5 +47,3 @@ struct ibv_wc builder_expect_received(struct builder *builder, const char *text)
 /* The address of the target, and eight bytes of the memory. */
 uint64_t builder_target(const struct builder *builder);
 uint64_t builder_word_at(const struct builder *builder, size_t offset);
-
-#endif

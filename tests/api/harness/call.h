@@ -1,6 +1,5 @@
 /* One call of the verbs as a value, so that it can be made in this process or sent to another. */
-#ifndef API_CALL_H
-#define API_CALL_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -95,5 +94,3 @@ struct extended {
     struct ibv_wc wc;
     uint64_t timestamp, wallclock;
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* Where calls are made: the objects of one end of a test, in whatever process it is. */
-#ifndef API_END_OBJECTS_H
-#define API_END_OBJECTS_H
+#pragma once
 
 #include "call.h"
 
@@ -27,5 +26,3 @@ void *end_object(struct end_objects *, enum kind, int number);
 typedef void end_verb(struct end_objects *, struct call *, void *payload);
 extern end_verb *const end_object_verbs[VERBS]; /* end_objects.c: what makes, changes and destroys */
 extern end_verb *const end_data_verbs[VERBS];   /* end_objects_data.c: what moves data and waits */
-
-#endif

@@ -9,8 +9,7 @@
  *   lossy   as shm, with frames that get lost, arrive twice, overtake each other: SOFTVERBS_FAULT
  *   twice   as shm, with frames that arrive twice
  *   slow    as shm, with frames that arrive late, in their order */
-#ifndef API_HARNESS_H
-#define API_HARNESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,5 +58,3 @@ void harness_far_is_dead(void);
     } while (0)
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
-
-#endif

@@ -1,7 +1,6 @@
 /* The near end lives in this process, so tests may make any call there: these are its objects as the verbs see them.
  */
-#ifndef API_LOCAL_END_H
-#define API_LOCAL_END_H
+#pragma once
 
 #include "end_objects.h"
 #include "pair.h"
@@ -45,5 +44,3 @@ static inline struct send far_send_to(const struct pair *pair, enum ibv_wr_opcod
     }
     return send;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* A fixture for cases in one process: a device with a domain, a completion queue and memory, and what is made on it.
  * Whatever fails here fails the case. */
-#ifndef API_LOCAL_FIXTURE_H
-#define API_LOCAL_FIXTURE_H
+#pragma once
 
 #include "one_process.h"
 
@@ -24,5 +23,3 @@ struct ibv_srq *fixture_srq(struct fixture *, uint32_t size);
 
 /* Posts `count` signalled WRITEs of the memory's first 8 bytes to its byte 64; wr_id counts from 0. */
 void fixture_write(struct fixture *, struct ibv_qp *, int count);
-
-#endif

@@ -1,6 +1,5 @@
 /* Where a test maps what it unmaps in part, so that what it has unmapped stays so. */
-#ifndef API_MMAP_HINT_H
-#define API_MMAP_HINT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ static inline void *mmap_hint(void)
     return NULL;
 #endif
 }
-
-#endif

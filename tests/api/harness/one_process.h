@@ -1,7 +1,6 @@
 /* A harness for cases without a second process: verbs called directly, the far end being this process too. Whatever
  * fails here fails the case. */
-#ifndef API_ONE_PROCESS_H
-#define API_ONE_PROCESS_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stddef.h>
@@ -42,5 +41,3 @@ void local_no_event(struct ibv_context *);
         EXPECT_TRUE(!(call));                                                                                          \
         EXPECT(errno, ==, expected);                                                                                   \
     } while (0)
-
-#endif

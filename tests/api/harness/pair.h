@@ -1,6 +1,5 @@
 /* Two ends with what most tests need: a queue pair each, connected, with CQs and a registered piece of memory. */
-#ifndef API_PAIR_H
-#define API_PAIR_H
+#pragma once
 
 #include "harness.h"
 #include "remote_end.h"
@@ -86,5 +85,3 @@ void end_expect_nothing(struct end *);
 /* A SEND from one end to the other that must arrive; shows that the pair still works and that whatever was sent before
  * it has arrived or is lost. Uses the last 4 KiB of both memories, which are of one length. */
 void pair_ping(struct pair *, struct end *from, struct end *to);
-
-#endif

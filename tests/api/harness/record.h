@@ -1,7 +1,6 @@
 /* Which functions of <infiniband/verbs.h> the cases of a program call, for docs/evidence/conformance.md. Every file
  * here is compiled with names of those functions that call `record` first (declared.py makes them). */
-#ifndef API_RECORD_H
-#define API_RECORD_H
+#pragma once
 
 #include <stdint.h>
 
@@ -24,5 +23,3 @@ const char *record_disagreement(void);
 void record_begin(void);
 /* The case passed: its line is added to the file, the name of the case and then the functions' names, between tabs. */
 void record_end(const char *name_of_case);
-
-#endif

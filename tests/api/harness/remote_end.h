@@ -3,8 +3,7 @@
  * read(2). Every function makes one call of the verbs there. Those that make an object return its number, NOBODY when
  * it failed; the others return the result of the verb. remote->error is the errno of the last call, 0 when it
  * succeeded. */
-#ifndef API_REMOTE_END_H
-#define API_REMOTE_END_H
+#pragma once
 
 #include "base/testing/patience.h"
 #include "call.h"
@@ -73,5 +72,3 @@ int64_t remote_compare(struct remote_end *, uint64_t address, uint64_t length, u
 void remote_set(struct remote_end *, uint64_t address, uint64_t length, uint8_t value);
 uint64_t remote_peek(struct remote_end *, uint64_t address);
 void remote_poke(struct remote_end *, uint64_t address, uint64_t value);
-
-#endif

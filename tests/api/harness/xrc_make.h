@@ -1,7 +1,6 @@
 /* Functions that make the objects of tests of XRC. Each is the call with the attributes that it needs: NULL and errno
  * when it is refused. */
-#ifndef API_XRC_MAKE_H
-#define API_XRC_MAKE_H
+#pragma once
 
 #include <infiniband/verbs.h>
 
@@ -15,5 +14,3 @@ struct ibv_qp *xrc_make_receiver(struct ibv_context *, struct ibv_xrcd *);
 
 /* A handle of the queue pair with this number, by ibv_open_qp; its qp_context is the context. */
 struct ibv_qp *xrc_make_handle(struct ibv_context *, struct ibv_xrcd *, uint32_t number);
-
-#endif

@@ -1,8 +1,7 @@
 /* The modelled host: descriptors, Unix datagram sockets with queues that fill up, epoll, memfds, a few files, record
  * locks. As much of Linux as the code under test uses, as the manual pages and net/unix/af_unix.c have it; a call that
  * it does not know ends the run. */
-#ifndef MODEL_HOST_H
-#define MODEL_HOST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -185,5 +184,3 @@ void host_file_drop(unsigned number);
 void host_unlock(unsigned file, unsigned process, uint32_t start, uint32_t end);
 void host_socket_drop(unsigned number);
 void host_forget_interest(unsigned process, unsigned fd);
-
-#endif

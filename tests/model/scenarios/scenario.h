@@ -1,6 +1,5 @@
 /* The modelled scenarios: a few processes, their actions, and the conditions that must hold in every execution. */
-#ifndef MODEL_SCENARIO_H
-#define MODEL_SCENARIO_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -24,5 +23,3 @@ struct scenario {
 extern const struct scenario *const scenarios[]; /* ends with NULL */
 
 #define ANY_NUMBER UINT32_MAX
-
-#endif

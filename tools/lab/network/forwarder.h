@@ -1,7 +1,6 @@
 /* The lab's own switch, in place of the kernel's bridge where links have qualities: takes each frame that a host sends,
  * lets it meet the channels of its way, and gives it to the host that it is for. */
-#ifndef TOOLS_LAB_NETWORK_FORWARDER_H
-#define TOOLS_LAB_NETWORK_FORWARDER_H
+#pragma once
 
 #include <poll.h>
 
@@ -20,5 +19,3 @@ int64_t forwarder_next(const struct forwarder *);
 
 /* Takes frames that hosts have sent, and delivers the frames that are due. */
 void forwarder_work(struct forwarder *);
-
-#endif

@@ -1,7 +1,6 @@
 /* The links of a lab, by which frames go from host to host: each host has one to its switch, and switches of several
  * leaves one each to the core. */
-#ifndef TOOLS_LAB_NETWORK_NETWORK_H
-#define TOOLS_LAB_NETWORK_NETWORK_H
+#pragma once
 
 #include "lab/network/quality.h"
 #include "lab/plan.h"
@@ -42,5 +41,3 @@ unsigned network_path(struct network *, unsigned from, unsigned to, struct chann
 
 /* Writes a line for each channel that is not perfect or has lost or marked something. */
 void network_print(const struct network *, char *text, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* The effects of a link on the frames that go over it in one direction. */
-#ifndef TOOLS_LAB_NETWORK_QUALITY_H
-#define TOOLS_LAB_NETWORK_QUALITY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@ bool quality_change(struct quality *, const char *text, uint32_t *mtu, char *why
 
 /* The words that make this quality, or "perfect". */
 void quality_print(const struct quality *, char *text, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* The labs of a user by their names, from outside of them. */
-#ifndef TOOLS_LAB_NETWORK_REACH_H
-#define TOOLS_LAB_NETWORK_REACH_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -11,5 +10,3 @@ bool reach_take_name(const char *name);
  * caller waits for the child and ends with its status. False: there is no such lab, or (errno) it can't be
  * entered. */
 bool reach_enter(const char *name);
-
-#endif

@@ -1,7 +1,6 @@
 /* Interfaces and addresses of the caller's network namespace, by the kernel's own protocol: no program of iproute2 is
  * needed. Each function returns 0 or the errno that the kernel answers. */
-#ifndef TOOLS_LAB_NETWORK_RTNETLINK_H
-#define TOOLS_LAB_NETWORK_RTNETLINK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ int rtnetlink_no_own_address(int netlink, const char *name);
 
 /* Adds an address to the interface: `address` has 4 bytes for AF_INET, 16 for AF_INET6. */
 int rtnetlink_add_address(int netlink, const char *name, int family, const void *address, unsigned prefix);
-
-#endif

@@ -1,6 +1,5 @@
 /* A host of a lab: separate network, name, mounts and memory of System V, held by one process. */
-#ifndef TOOLS_LAB_NETWORK_VIRTUAL_HOST_H
-#define TOOLS_LAB_NETWORK_VIRTUAL_HOST_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -19,5 +18,3 @@ bool virtual_host_enter(pid_t);
 
 /* The process of this host in a lab in which the caller lives, or 0. */
 pid_t virtual_host_find(const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* The changes that process 1 makes to the hosts' interfaces while a lab runs. */
-#ifndef TOOLS_LAB_NETWORK_WIRING_H
-#define TOOLS_LAB_NETWORK_WIRING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,5 +21,3 @@ bool wiring_set_up(const struct wiring *, unsigned host, bool up, char *why, siz
 
 /* Makes each frame that a host sends a packet of the wire, whole and with its checksum. */
 bool wiring_make_plain(const struct wiring *, char *why, size_t size);
-
-#endif

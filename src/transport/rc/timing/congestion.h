@@ -3,8 +3,7 @@
  * shrinks at most once for the packets that were in flight together. Congestion notifications (RoCEv2 annex,
  * A17.9.3) shrink it like a loss, but less, as nothing was lost (RFC 8511), only while something is in flight, and
  * never below 16 packets: they have no PSN, so they are easy to forge. Pure, as rc.h says. */
-#ifndef TRANSPORT_RC_TIMING_CONGESTION_H
-#define TRANSPORT_RC_TIMING_CONGESTION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ enum congestion_sign {
 
 /* Notes that a packet between acked_psn and sent_psn met congestion. */
 void congestion_met(struct congestion *, enum congestion_sign, uint32_t acked_psn, uint32_t sent_psn);
-
-#endif

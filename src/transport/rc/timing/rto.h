@@ -2,8 +2,7 @@
  * packets of a message may be lost without a gap that the responder could report, and so may its NAK. Some round
  * trips of silence are reason enough to retransmit; only the ACK timer counts retries. Each wait is twice as long as
  * the last one (RFC 6298, RFC 8985 call these retransmission timeout and tail loss probe). Pure, as rc.h says. */
-#ifndef TRANSPORT_RC_TIMING_RTO_H
-#define TRANSPORT_RC_TIMING_RTO_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ void rto_retransmitted(struct rto *, bool early, nanos most, nanos now);
 
 /* Stops the clock, as nothing is in flight, or an RNR wait has begun. */
 void rto_stop(struct rto *);
-
-#endif

@@ -1,7 +1,6 @@
 /* Two queue pairs of one service face each other, for fuzzing, each with memory in zones of different rights, and
  * with a record of all that was posted. An error aborts, where the debugger or the fuzzer finds it. */
-#ifndef TRANSPORT_TESTING_FUZZ_BENCH_H
-#define TRANSPORT_TESTING_FUZZ_BENCH_H
+#pragma once
 
 #include <stdlib.h>
 
@@ -169,5 +168,3 @@ bool bench_transmit(struct side *, struct packet *, uint8_t *bytes, uint32_t *al
 void bench_receive(struct side *, const struct packet *);
 /* Checks what must hold between any two calls. */
 void bench_check(const struct side *);
-
-#endif

@@ -1,7 +1,6 @@
 /* Registered memory of a program that reuses it the moment it may: a buffer without users is overwritten and freed,
  * and its key is gone, so that an engine that still touches it is found. */
-#ifndef TRANSPORT_TESTING_SIMULATOR_BUFFERS_H
-#define TRANSPORT_TESTING_SIMULATOR_BUFFERS_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -46,5 +45,3 @@ enum reason buffers_find(const struct buffers *, const struct ibv_sge *, struct 
 /* Returns true if the memory belongs to a buffer that is in use. */
 bool buffers_hold(const struct buffers *, const struct iovec *);
 void buffers_free(struct buffers *);
-
-#endif

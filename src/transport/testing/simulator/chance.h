@@ -1,6 +1,5 @@
 /* Chance that a seed decides: the same seed, the same run. */
-#ifndef TRANSPORT_TESTING_SIMULATOR_CHANCE_H
-#define TRANSPORT_TESTING_SIMULATOR_CHANCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ static inline bool chance_hits(struct chance *chance, unsigned per_mille)
 {
     return chance_below(chance, 1000) < per_mille;
 }
-
-#endif

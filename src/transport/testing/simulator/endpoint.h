@@ -1,6 +1,5 @@
 /* The work of a simulated engine beyond its own calls. */
-#ifndef TRANSPORT_TESTING_SIMULATOR_ENDPOINT_H
-#define TRANSPORT_TESTING_SIMULATOR_ENDPOINT_H
+#pragma once
 
 #include "transport/testing/simulator/world.h"
 
@@ -14,5 +13,3 @@ void endpoint_recover(struct endpoint *);         /* from SQE */
 bool endpoint_refers(const struct endpoint *);    /* some of its begun work is sent by reference */
 void endpoint_change_settings(struct endpoint *); /* by chance, at any time */
 void endpoint_flush(struct endpoint *);           /* all work that has not failed */
-
-#endif

@@ -1,6 +1,5 @@
 /* Future events, in the order of virtual time; at the same time, in the order in which they were announced. */
-#ifndef TRANSPORT_TESTING_SIMULATOR_EVENTS_H
-#define TRANSPORT_TESTING_SIMULATOR_EVENTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ void events_add(struct events *, struct world_event);
 nanos events_next(const struct events *); /* its time; NANOS_NEVER: no event */
 bool events_take(struct events *, struct world_event *);
 void events_free(struct events *);
-
-#endif

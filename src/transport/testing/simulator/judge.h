@@ -1,6 +1,5 @@
 /* Compares the reports of the engines with the requests of the programs. */
-#ifndef TRANSPORT_TESTING_SIMULATOR_JUDGE_H
-#define TRANSPORT_TESTING_SIMULATOR_JUDGE_H
+#pragma once
 
 #include "transport/testing/simulator/world.h"
 
@@ -20,5 +19,3 @@ uint8_t judge_target_byte(uint64_t address);
 
 /* A value of all memory that the peer changes. */
 uint64_t judge_hash(const uint8_t *target, const uint64_t *counters);
-
-#endif

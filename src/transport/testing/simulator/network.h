@@ -1,7 +1,6 @@
 /* The network of a world: it loses, delays, reorders and doubles packets as the plan says, and reads payloads by
  * reference only when they land. */
-#ifndef TRANSPORT_TESTING_SIMULATOR_NETWORK_H
-#define TRANSPORT_TESTING_SIMULATOR_NETWORK_H
+#pragma once
 
 #include "transport/testing/simulator/world.h"
 
@@ -12,5 +11,3 @@ void network_send(struct endpoint *from, const struct packet *);
 void network_land(struct endpoint *to, struct flight *);
 
 void network_free(struct flight *);
-
-#endif

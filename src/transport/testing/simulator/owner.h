@@ -1,6 +1,5 @@
 /* The functions of the world that the engines call. */
-#ifndef TRANSPORT_TESTING_SIMULATOR_OWNER_H
-#define TRANSPORT_TESTING_SIMULATOR_OWNER_H
+#pragma once
 
 #include "transport/testing/simulator/world.h"
 
@@ -8,5 +7,3 @@ extern const struct owner_operations host_of_simulator;
 
 /* Ends the receives that were not taken, as the queue pair is in the error state. */
 void owner_flush_receives(struct endpoint *);
-
-#endif

@@ -1,6 +1,5 @@
 /* The choices of a seed for a run: how many nodes, which faults, how lazy the owners of the engines are. */
-#ifndef TRANSPORT_TESTING_SIMULATOR_PLAN_H
-#define TRANSPORT_TESTING_SIMULATOR_PLAN_H
+#pragma once
 
 #include "base/nanos.h"
 #include "transport/testing/simulator/chance.h"
@@ -39,5 +38,3 @@ static inline bool plan_is_faulty(const struct plan *plan)
     return plan->loss || plan->duplication || plan->corruption || plan->broken_pulls || !plan->in_order ||
            plan->blackout_end;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* Runs of several nodes over a network with faults, in virtual time, for tests. A run depends on its seed alone, and
  * an oracle checks it: each work and each receive ends once and in order, messages arrive as sent, whole and in
  * turn, atomics happen once, memory is not touched once its work has ended, and nothing is left. */
-#ifndef TRANSPORT_TESTING_SIMULATOR_SIMULATOR_H
-#define TRANSPORT_TESTING_SIMULATOR_SIMULATOR_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -17,5 +16,3 @@ struct simulator_report {
 
 /* Runs a seed. `log` gets a line for all that happens, unless it is NULL. */
 void simulator_run(uint64_t seed, FILE *log, struct simulator_report *);
-
-#endif

@@ -1,8 +1,7 @@
 /* A test that takes part in the runs of the simulator: it has their record, does the work of an owner with each call
  * of an engine, and carries the packets. It is for tests of the layers above, so it has no type of the simulator;
  * each endpoint is a number below WATCHED_MOST. */
-#ifndef TRANSPORT_TESTING_SIMULATOR_WATCHER_H
-#define TRANSPORT_TESTING_SIMULATOR_WATCHER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -58,5 +57,3 @@ void watcher_run(struct watcher *, uint64_t seed, char complaint[256]);
 
 /* Sends the packet of this endpoint over the network of the simulator, which may lose it, too. */
 void watcher_carry(struct watcher *, uint32_t index, const struct packet *, uint32_t along);
-
-#endif

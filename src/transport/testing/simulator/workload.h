@@ -1,6 +1,5 @@
 /* The programs: their posts, and the times of these. */
-#ifndef TRANSPORT_TESTING_SIMULATOR_WORKLOAD_H
-#define TRANSPORT_TESTING_SIMULATOR_WORKLOAD_H
+#pragma once
 
 #include "transport/testing/simulator/world.h"
 
@@ -9,5 +8,3 @@ void workload_post(struct endpoint *);
 
 /* EVENT_POST_RECEIVE: posts one receive. */
 void workload_post_receive(struct endpoint *);
-
-#endif

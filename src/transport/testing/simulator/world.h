@@ -1,6 +1,5 @@
 /* Nodes, their queue pairs, the network between them, and a record of events. One world is one run of one seed. */
-#ifndef TRANSPORT_TESTING_SIMULATOR_WORLD_H
-#define TRANSPORT_TESTING_SIMULATOR_WORLD_H
+#pragma once
 
 #include <stdio.h>
 
@@ -167,5 +166,3 @@ static inline struct watched world_watched(const struct endpoint *endpoint)
 {
     return (struct watched){endpoint->world->now, endpoint->index, endpoint->number, endpoint->service};
 }
-
-#endif

@@ -1,11 +1,8 @@
 /* Flow rules as objects: ibv_create_flow(3). Thread-safe. */
-#ifndef VERBS_KINDS_ETHERNET_FLOW_H
-#define VERBS_KINDS_ETHERNET_FLOW_H
+#pragma once
 
 #include "verbs/object/object.h"
 
 /* NULL and errno: EINVAL, ENOMEM; EOPNOTSUPP for rules that are not offered. */
 struct ibv_flow *flow_create(struct ibv_qp *, struct ibv_flow_attr *);
 int flow_destroy(struct ibv_flow *);
-
-#endif

@@ -1,6 +1,5 @@
 /* Flow rules of ibv_create_flow(3), checked once and then matched against frames. Pure. */
-#ifndef VERBS_KINDS_ETHERNET_FLOW_MATCH_H
-#define VERBS_KINDS_ETHERNET_FLOW_MATCH_H
+#pragma once
 
 #include <infiniband/verbs.h> /* structures and enums; no function of it is called */
 #include <stdbool.h>
@@ -51,5 +50,3 @@ bool flow_matches(const struct flow_rule *, const struct ether *);
 
 /* The destination that every frame of this rule has; NULL: they may have several. */
 const uint8_t *flow_destination(const struct flow_rule *);
-
-#endif

@@ -1,6 +1,5 @@
 /* Receive-side scaling: the hash over fields of a frame. Pure. */
-#ifndef VERBS_KINDS_ETHERNET_RSS_H
-#define VERBS_KINDS_ETHERNET_RSS_H
+#pragma once
 
 #include <infiniband/verbs.h> /* structures and enums; no function of it is called */
 #include <stdint.h>
@@ -29,5 +28,3 @@ uint32_t rss_toeplitz(const uint8_t key[RSS_KEY], const uint8_t *bytes, uint32_t
 /* The hash of those configured fields that the frame has, in the order of source address, destination address,
  * source port, destination port, SPI; a frame without any hashes to 0. */
 uint32_t rss_of(const struct rss_hash *, const struct ether *);
-
-#endif

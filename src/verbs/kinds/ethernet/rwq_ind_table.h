@@ -1,6 +1,5 @@
 /* Tables of work queues: ibv_create_rwq_ind_table(3). Thread-safe. */
-#ifndef VERBS_KINDS_ETHERNET_RWQ_IND_TABLE_H
-#define VERBS_KINDS_ETHERNET_RWQ_IND_TABLE_H
+#pragma once
 
 #include "verbs/kinds/ethernet/rss.h"
 #include "verbs/object/object.h"
@@ -28,5 +27,3 @@ int rwq_ind_table_destroy(struct ibv_rwq_ind_table *);
 
 /* The queue pair inside the work queue for this frame. */
 struct qp *wq_choose(const struct spread *, const struct ether *);
-
-#endif

@@ -6,8 +6,7 @@
  * priority that matches take the frame, each queue pair once; rules that don't trap let lower priorities have it,
  * too. A frame that no normal rule took is passed to the default rules in the same way. A rule that drops is before
  * others of its priority. */
-#ifndef VERBS_KINDS_ETHERNET_STEERING_H
-#define VERBS_KINDS_ETHERNET_STEERING_H
+#pragma once
 
 #include "verbs/kinds/ethernet/flow_match.h"
 #include "verbs/object/object.h"
@@ -47,5 +46,3 @@ bool steering_withholds(const struct qp *, const uint8_t *frame, uint32_t length
 void steering_group(const uint8_t *destination, uint8_t group[16]);
 
 enum { STEERING_HEADER = 4 }; /* bytes before a frame on a link: the number of the queue pair that sends it */
-
-#endif

@@ -1,6 +1,5 @@
 /* Making, changing and destroying work queues: ibv_create_wq(3), ibv_modify_wq(3). Thread-safe. */
-#ifndef VERBS_KINDS_ETHERNET_WQ_CREATE_H
-#define VERBS_KINDS_ETHERNET_WQ_CREATE_H
+#pragma once
 
 #include "verbs/qp/wq.h"
 
@@ -12,5 +11,3 @@ int wq_destroy(struct ibv_wq *);
 
 /* Sets ibv_post_wq_recv(3) as the layers' lowest call. */
 void wq_bottom(struct calls *);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * SRQ and queue pair must be of one XRC domain; if the SRQ is another process's, that process executes the packet
  * (verbs/kinds/xrc/xrc_front.h). */
-#ifndef VERBS_KINDS_XRC_XRC_H
-#define VERBS_KINDS_XRC_XRC_H
+#pragma once
 
 #include "transport/owner.h"
 
@@ -12,5 +11,3 @@ extern const struct owner_operations xrc_owner_operations;
 const struct recv_wqe *xrc_take_receive(struct engine_owner *, const struct packet *, uint64_t least);
 enum reason xrc_select_srq(struct engine_owner *, uint32_t number);
 void xrc_received(struct engine_owner *, const struct recv_wqe *, const struct recv_cqe *);
-
-#endif

@@ -1,7 +1,6 @@
 /* Control messages between the process of an XRC_RECV queue pair and a process with a substitute for it
  * (xrc_front.h, xrc_standin.h). They are frames of the link, in order with the packets. They are not trusted. */
-#ifndef VERBS_KINDS_XRC_XRC_CONTROL_H
-#define VERBS_KINDS_XRC_XRC_CONTROL_H
+#pragma once
 
 #include "verbs/kinds/xrc/xrcd.h"
 
@@ -38,5 +37,3 @@ void xrc_control_try(struct qp *, struct peer *, const struct xrc_control *);
 
 /* Reads a message. False: the frame is not one. */
 bool xrc_control_read(const struct frame *, struct xrc_control *);
-
-#endif

@@ -12,8 +12,7 @@
  * When the process of a substitute dies, the queue pair continues after the last response that it has forwarded; the
  * requests that the peer then repeats name an SRQ that does not exist, and are refused for that. A packet that finds
  * no room on the way waits here, at most as many as the peer's window (XRC_WINDOW). All under qp->lock. */
-#ifndef VERBS_KINDS_XRC_XRC_FRONT_H
-#define VERBS_KINDS_XRC_XRC_FRONT_H
+#pragma once
 
 #include "runtime/endpoint.h"
 #include "wire/packet.h"
@@ -35,5 +34,3 @@ void xrc_front_flush(struct qp *, nanos now);
 
 /* Takes the position back if the substitute's process was among those that left. Under process->progress. */
 void xrc_front_departed(struct qp *, nanos now);
-
-#endif

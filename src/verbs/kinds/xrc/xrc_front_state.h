@@ -1,7 +1,6 @@
 /* The state of a queue pair that forwards requests to other processes (xrc_front.h): the processes that have a
  * substitute, the one that has the position, and the packets that wait; and its end. All under qp->lock. */
-#ifndef VERBS_KINDS_XRC_XRC_FRONT_STATE_H
-#define VERBS_KINDS_XRC_XRC_FRONT_STATE_H
+#pragma once
 
 #include "verbs/kinds/xrc/xrc_control.h"
 #include "wire/packet.h"
@@ -57,5 +56,3 @@ struct xrc_control xrc_front_message(const struct qp *, enum xrc_control_kind);
  * stay. xrc_front_clear drops responses, too. */
 void xrc_front_end(struct qp *);
 void xrc_front_clear(struct qp *);
-
-#endif

@@ -2,8 +2,7 @@
  * queue pair ends with its last handle. A handle is a struct qp that uses only the public part, `object`, `parent`,
  * `type`, `shared` and the count of events; it stays in RESET, so nothing can be posted to it. Each handle gets the
  * queue pair's asynchronous events, in its own context. Thread-safe. */
-#ifndef VERBS_KINDS_XRC_XRC_RECV_H
-#define VERBS_KINDS_XRC_XRC_RECV_H
+#pragma once
 
 #include "verbs/kinds/xrc/xrcd.h"
 
@@ -21,5 +20,3 @@ struct ibv_qp *xrc_recv_open(struct ibv_context *, struct ibv_qp_open_attr *);
 
 /* Destroys a handle, and waits for acknowledgements as ibv_destroy_qp(3) says. 0 or ENOENT. */
 int xrc_recv_close(struct qp *handle);
-
-#endif

@@ -1,8 +1,7 @@
 /* The substitute, which executes in this process the requests to another process's XRC_RECV queue pair that name an
  * SRQ of ours (xrc_front.h): a queue pair that the program does not know, with the other one's number. It receives
  * the requests that the other forwards and sends its responses there. All under process->progress. */
-#ifndef VERBS_KINDS_XRC_XRC_STANDIN_H
-#define VERBS_KINDS_XRC_XRC_STANDIN_H
+#pragma once
 
 #include "base/nanos.h"
 
@@ -19,5 +18,3 @@ void xrc_standins_departed(struct process *, nanos now);
 
 /* Called in the child of a fork. */
 void xrc_standins_inherit(struct process *);
-
-#endif

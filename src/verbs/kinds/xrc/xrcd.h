@@ -3,8 +3,7 @@
  * A domain that belongs to an inode is the same for all contexts of a device that open it, in all processes of the
  * host (of one directory): it exists if one of them has it open, and its queue pairs reach the SRQs of all of them
  * (verbs/kinds/xrc/xrc_front.h). */
-#ifndef VERBS_KINDS_XRC_XRCD_H
-#define VERBS_KINDS_XRC_XRCD_H
+#pragma once
 
 #include "verbs/object/object.h"
 
@@ -32,5 +31,3 @@ bool xrcd_is(const struct xrc_domain *, const struct xrcd_key *);
 struct ibv_xrcd *xrcd_open(struct ibv_context *, struct ibv_xrcd_init_attr *);
 void xrcd_inherit(struct process *); /* see inherit.h: the host's domains belong to the parent alone */
 int xrcd_close(struct ibv_xrcd *);   /* EBUSY while SRQs or queue pairs use it */
-
-#endif
