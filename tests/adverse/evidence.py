@@ -31,7 +31,7 @@ import page
 from clients import BUILD
 import main as families
 from row import FAILED, OK, OWN, SKIPPED
-from wrapped import write_page
+from wrapped import BETWEEN, joined, write_page
 
 PAGE = os.path.join(HERE, "../../docs/evidence/adverse.md")
 MEMORY = os.environ.get("ADVERSE_MEMORY", os.path.join(BUILD, "adverse.json"))
@@ -288,14 +288,16 @@ def _others(results):
 
 def _row_lines(known):
     yield "\n## Clients\n\n"
-    yield f"Under the seeds after {FEW}, ping-pongs and perftest exchange a tenth of the messages. Rows that have an answer to a lost message ran `with=unreliable`.\n"
+    yield f"Under the seeds after {FEW}, ping-pongs and perftest exchange a tenth of the messages. Rows that have an answer to a lost message ran `with=unreliable`. Rows with the same results share a line.\n"
     yield _not_run(known.get("rows", {}))
     yield "\n| client | seeds that ran | ok | other | commits |\n|---|---|---|---|---|\n"
-    for row in families.all_rows():
-        results = {int(seed): Result(*result) for seed, result in known.get("rows", {}).get(row.name, {}).items()}
-        good = sum(result.verdict == OK for result in results.values())
-        commits = sorted({result.commit for result in results.values()})
-        yield f"| {page.cell(row.name)} | {_ranges(results)} | {good} | {_others(results) or '-'} | {', '.join(commits)} |\n"
+    yield joined(_cells(row, known) for row in families.all_rows())
+
+
+def _cells(row, known):
+    results = {int(seed): Result(*result) for seed, result in known.get("rows", {}).get(row.name, {}).items()}
+    good = sum(result.verdict == OK for result in results.values())
+    return page.cell(row.name), _ranges(results), str(good), _others(results) or "-", ", ".join(sorted({result.commit for result in results.values()}))
 
 
 def _wanted(row):
@@ -332,7 +334,8 @@ def read_page():
              for reach, done, bad, seen, commits in tables.get("Other seeds", ())}
     names = {page.cell(row.name): row.name for row in families.all_rows()}
     clients = {names[name]: {str(seed): Result(OK, "", "", commits) for seed in _of_ranges(ran)}
-               for name, ran, good, what, commits in tables.get("Clients", ()) if name in names and what == "-" and ran and len(_of_ranges(ran)) == int(good)}
+               for shared, ran, good, what, commits in tables.get("Clients", ()) if what == "-" and ran and len(_of_ranges(ran)) == int(good)
+               for name in shared.split(BETWEEN) if name in names}
     return {"never": never, "allowed": allowed, "seeds": other, "rows": clients}
 
 

@@ -1,4 +1,4 @@
-"""Markdown with lines of at most 120 characters, as `tools/build/links.py` asks of pages; for scripts that write pages."""
+"""Markdown with lines of at most 120 characters, as `tools/build/links.py` asks of pages, and tables that say each result once; for scripts that write pages."""
 import contextlib
 import io
 import re
@@ -7,6 +7,7 @@ WIDTH = 120
 ITEM = re.compile(r"\s*(?:[-*]|\d+\.) +")
 WORD = re.compile(r"(?:!?\[(?:[^\]\[]|\[[^\]]*\])*\]\([^)\s]*\)|``.*?``|`[^`]*`|\S)+")  # links and code stay in one line
 MARKS = ("|", "#", "```", "<", ">")
+BETWEEN = "; "  # first cells of a line that several rows share
 
 
 def _is_text(line):
@@ -50,6 +51,14 @@ def wrapped(text):
         else:
             paragraph.append(line)
     return "\n".join(out + (_paragraph(paragraph) if paragraph else []))
+
+
+def joined(rows):
+    """The lines of a table, of lists of cells. Rows that differ in their first cell alone are one line, which has all of these cells."""
+    names = {}
+    for name, *others in rows:
+        names.setdefault(tuple(others), []).append(name)
+    return "".join(f"| {' | '.join([BETWEEN.join(first), *others])} |\n" for others, first in names.items())
 
 
 @contextlib.contextmanager

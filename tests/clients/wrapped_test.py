@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Pages that scripts write have lines of at most 120 characters; prints TAP."""
+"""Pages that scripts write have lines of at most 120 characters, and tables that say each result once; prints TAP."""
 import os
 import tempfile
 
-from wrapped import wrapped, write_page
+from wrapped import joined, wrapped, write_page
 
 LONG = "word " * 30
 CASES = {
@@ -27,8 +27,12 @@ def written():
             return file.read() == wrapped(LONG + "end\n")
 
 
+def one_line_each():
+    return joined([["a", "x", "ok"], ["b", "y", "ok"], ["c", "x", "ok"], ["d", "x", "failed"]]) == "| a; c | x | ok |\n| b | y | ok |\n| d | x | failed |\n"
+
+
 def main():
-    results = {name: wrapped(text) == made for name, (text, made) in CASES.items()} | {"a page is written whole": written()}
+    results = {name: wrapped(text) == made for name, (text, made) in CASES.items()} | {"a page is written whole": written(), "rows with one result are one line": one_line_each()}
     print(f"1..{len(results)}")
     for number, (name, holds) in enumerate(results.items(), 1):
         print(f"{'' if holds else 'not '}ok {number} - {name}")

@@ -7,7 +7,7 @@ import subprocess
 from guest import HERE
 
 from clients import Failure
-from wrapped import write_page
+from wrapped import joined, write_page
 
 PAGE = os.path.join(HERE, "../../docs/evidence/interop.md")
 END = "<!-- the end of the last runs -->\n"
@@ -32,9 +32,7 @@ def section(heading, rows, packets, kernel):
     yield f"{heading}\n{datetime.date.today()}, the library as of commit {library()}, rxe of Linux {kernel}: "
     yield f"{cells.count('ok')} of {len(cells)} succeeded. They exchanged {packets} packets, all well formed and with the right ICRC.\n\n"
     yield "| program | " + " | ".join(columns) + " |\n" + "|---" * (len(columns) + 1) + "|\n"
-    for name, result in rows.items():
-        yield f"| {name} | " + " | ".join(in_brief(result.get(column, "not run")) for column in columns) + " |\n"
-    yield "\n"
+    yield joined([name, *(in_brief(result.get(column, "not run")) for column in columns)] for name, result in rows.items()) + "\n"
 
 
 def write_section(setting, rows, packets, kernel):

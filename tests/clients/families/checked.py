@@ -18,7 +18,7 @@ import page
 from row import FAILED, HERE, OK, OWN, SKIPPED
 
 from clients import BUILD
-from wrapped import write_page
+from wrapped import joined, write_page
 
 PAGE = os.path.join(HERE, "../../../docs/evidence/clients-checked.md")
 MEMORY = os.path.join(BUILD, "clients-checked.json")
@@ -120,13 +120,10 @@ def lines(rows, results):
     yield f"\nLast run: {datetime.date.today()}, commits {', '.join(commits)}, Linux {platform.release()}. {len(ran)} of {len(rows)} rows ran: "
     yield ", ".join(f"{counts[each]} {each}" for each in (OK, FAILED, OWN, SKIPPED))
     yield f". {count} rows have an open finding, {sum(map(bool, findings)) - count} have known ones only, {findings.count([])} have no finding.\n"
-    family = None
-    for row in (row for row in ran if results[row.name]["findings"] or results[row.name]["verdict"] != OK):
-        if row.family != family:
-            family = row.family
-            yield f"\n## {family}\n\n| client | result | errors and adapter findings |\n|---|---|---|\n"
-        result = results[row.name]
-        yield f"| {page.cell(row.name)} | {result['verdict']} | {page.cell(describe(result['findings']))} |\n"
+    listed = [row for row in ran if results[row.name]["findings"] or results[row.name]["verdict"] != OK]
+    for family in dict.fromkeys(row.family for row in listed):
+        yield f"\n## {family}\n\n| client | result | errors and adapter findings |\n|---|---|---|\n"
+        yield joined([page.cell(row.name), results[row.name]["verdict"], page.cell(describe(results[row.name]["findings"]))] for row in listed if row.family == family)
     for verdict, heading in HEADINGS.items():
         yield f"\n## {heading}\n\n"
         found = [row for row in ran if results[row.name]["verdict"] == verdict]

@@ -11,6 +11,7 @@ import page as clients_page
 from row import FAILED, OK, OWN, SKIPPED, Fault, Row
 
 from clients import Failure, Skip
+from wrapped import BETWEEN
 
 FAULT = Fault("known", "a reason", "a source")
 
@@ -56,9 +57,10 @@ def packages():
     clients_page.version_of = {"one": "1.0", "two": "2.0"}.get
     def table(*rows):
         return "".join(clients_page.table("family", [(row(None, names), OK, "") for names in rows]))
-    yield "packages that all rows have are before the table only", "Packages: one 1.0.\n" in table(("one",), ("one",)) and "| name | not at all | ok |" in table(("one",), ("one",))
+    yield "packages that all rows have are before the table only", "Packages: one 1.0.\n" in table(("one",)) and "| name | not at all | ok |" in table(("one",))
     yield "a row names its packages where rows differ, and a line their versions", "Packages: one 1.0, two 2.0.\n" in table(("one",), ("one", "two")) \
         and "| name | one, two | not at all | ok |" in table(("one",), ("one", "two"))
+    yield "rows with the same packages, data and result are one line", "\n| name; name | not at all | ok |\n" in table(("one",), ("one",))
 
 
 def verdicts():
@@ -75,7 +77,7 @@ def verdicts():
     yield "a row that is late has failed, and is killed", late == (FAILED, "not at its end after 1 seconds") and time.monotonic() - began < 100
     yield "a row that says nothing has failed", main.run_apart(row(None), ["true"])[0] == FAILED
     names = [each.name for each in main.all_rows()]
-    yield "each row has a name of its own", len(names) == len(set(names))
+    yield "each row has a name of its own", len(names) == len(set(names)) and not any(BETWEEN in name for name in names)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import subprocess
 from row import FAILED, HERE, OK, OWN, SKIPPED, version_of
 
 from clients import BUILD
-from wrapped import write_page
+from wrapped import joined, write_page
 
 PAGE = os.path.join(HERE, "../../../docs/evidence/clients.md")
 MEMORY = os.path.join(BUILD, "clients.json")
@@ -20,7 +20,8 @@ Written by `make clients`, which installs the clients of verbs and of rdma_cm th
 processes or more under `softverbs run`. No variable is set but UCX_TLS (and over rdma_cm UCX_SOCKADDR_TLS_PRIORITY) in
 rows that name a transport. The column "its data" says how the data was compared, and where it was not. "memory" means
 that a preloaded observer wrote down what each side had registered, at its end: what one side sent is in the other's
-memory, byte for byte. Rows with "two hosts" ran between two network namespaces, `--net eth0` on each. """
+memory, byte for byte. Rows with "two hosts" ran between two network namespaces, `--net eth0` on each. Rows with the same
+data and result share a line. """
 
 
 def commit():
@@ -59,9 +60,8 @@ def table(family, results):
     alone = all(installed(row) == versions for row, _, _ in results)
     yield f"\n## {family}\n\nPackages: {', '.join(f'{package} {version}' for package, version in versions.items()) or 'not installed'}.\n\n"
     yield "| client | its data | result |\n|---|---|---|\n" if alone else "| client | packages | its data | result |\n|---|---|---|---|\n"
-    for row, verdict, said in results:
-        packages = "" if alone else f" {', '.join(installed(row)) or '-'} |"
-        yield f"| {cell(row.name)} |{packages} {cell(row.verified)} | {verdict}{f' ({cell(said)})' if said and verdict == OK else ''} |\n"
+    yield joined([cell(row.name), *([] if alone else [", ".join(installed(row)) or "-"]), cell(row.verified), verdict + (f" ({cell(said)})" if said and verdict == OK else "")]
+                 for row, verdict, said in results)
 
 
 def lines(results, commits):
