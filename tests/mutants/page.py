@@ -44,9 +44,12 @@ def shown(mutant):
     return 0, before[0].strip(), after[0].strip()
 
 
+def escaped(text):
+    return text.replace("|", "\\|")
+
+
 def cell(text):
-    text = text.replace("|", "\\|")
-    return "``%s``" % text if text else "nothing"
+    return "``%s``" % escaped(text) if text else "nothing"
 
 
 def fate_of(mutant, fates, argued, gone):
@@ -65,7 +68,7 @@ def fate_of(mutant, fates, argued, gone):
 
 def row(mutant, words):
     index, old, new = shown(mutant)
-    return "| %d | `%s:%d` | %s: %s → %s | %s |\n" % (mutant.number, mutant.path, mutant.line + index, mutant.kind, cell(old), cell(new), words)
+    return "| %d | `%s:%d` | %s: %s → %s | %s |\n" % (mutant.number, mutant.path, mutant.line + index, escaped(mutant.kind), cell(old), cell(new), words)
 
 
 def sums(mutants, kinds):

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Checks that the links of the tree's pages lead somewhere; prints TAP.
+"""Checks that the links of the tree's pages lead somewhere, and that their tables are whole; prints TAP.
 
 Usage: links.py TREE. Of each Markdown file links to files of the tree, and to headings in them (as GitHub names those); others are not
 asked for. README.md, SECURITY.md, ARCHITECTURE.md, docs and examples are installed (meson.build) and link to nothing else, so that the installed
 copies have no dead link. No page links to a product of the build, which the tree lacks: neither a file below build/, nor a
 heading of a list that the build puts into a page (made_pages.py). The pages with their lists are held to the same. A line of a page has
-at most 120 characters: tables and code can't be broken."""
+at most 120 characters: tables and code can't be broken. A row of a table has as many cells as its heading; a | that is text is written \\|, also in code."""
 import os
 import re
 import sys
@@ -17,6 +17,8 @@ from tree import judged
 LINK = re.compile(r"\[[^][]*\]\(([^()\s]+)\)")
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 INSTALLED = re.compile(r"docs/|examples/|(?:README|CHANGELOG|SECURITY|ARCHITECTURE)\.md$")
+ROWS = re.compile(r"^ {0,3}\|.*(?:\n {0,3}\|.*)+", re.MULTILINE)
+BORDER = re.compile(r"(?<!\\)\|(?!\s*$)")  # the | before each cell of a row
 WIDTH = 120
 PLACES = ("docs", "packaging", "tests", "examples", ".")
 
@@ -78,6 +80,19 @@ def long_lines(tree, page):
             yield f"{page}:{number}: {len(line)} characters"
 
 
+def cells(row):
+    return len(BORDER.findall(row))
+
+
+def uneven_rows(page, text):
+    """A sentence for each row of a table that has more or fewer cells than its heading."""
+    text = FENCE.sub(lambda code: "\n" * code[0].count("\n"), text)
+    for table in ROWS.finditer(text):
+        heading, *rows = table[0].split("\n")
+        first = text.count("\n", 0, table.start()) + 2
+        yield from (f"{page}:{number}: {cells(row)} cells where the heading has {cells(heading)}" for number, row in enumerate(rows, first) if cells(row) != cells(heading))
+
+
 def main():
     tree = sys.argv[1]
     texts = list(dict.fromkeys(pages(tree)))
@@ -85,9 +100,12 @@ def main():
     dead_links = [sentence for page in texts for sentence in dead(tree, page)] + [sentence for page in listed for sentence in dead(tree, page, made=True)]
     lists = list(made_pages.judge(tree, texts))
     wide = [sentence for page in texts if page not in made_pages.installed(tree) for sentence in long_lines(tree, page)]
+    uneven = [sentence for page in texts for sentence in uneven_rows(page, made_pages.read(tree, page))]
+    uneven += [f"{sentence}, with the lists of the build" for page in listed for sentence in uneven_rows(page, made_pages.whole(tree, page))]
     return judged(("links of the pages lead somewhere", dict.fromkeys(dead_links)),
                   ("each list that the build makes has its place in a page", lists),
-                  (f"lines of pages have at most {WIDTH} characters", wide))
+                  (f"lines of pages have at most {WIDTH} characters", wide),
+                  ("rows of tables have as many cells as the heading", uneven))
 
 
 if __name__ == "__main__":
