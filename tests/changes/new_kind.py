@@ -49,7 +49,7 @@ def the_checks_of_the_tree_pass():
 
 def a_message_arrives_over_the_new_type():
     program = f"{cases.TEMPORARY}/new_kind"
-    subprocess.run(["cc", "-o", program, f"-I{TREE}/tests/clients", f"{TREE}/tests/changes/new_kind.c", f"{TREE}/tests/clients/endpoint.c", "-libverbs", "-pthread"], check=True)
+    subprocess.run(["cc", "-D_GNU_SOURCE", "-o", program, f"-I{TREE}/tests/clients", f"{TREE}/tests/changes/new_kind.c", f"{TREE}/tests/clients/endpoint.c", "-libverbs", "-pthread"], check=True)
     done = cases.softverbs("run", "--", program, "11")
     assert (done.returncode, done.stdout) == (0, b"arrived\n"), cases.told(done)
 

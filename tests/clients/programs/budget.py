@@ -26,10 +26,10 @@ NAMES = {
 
 
 def read_budgets():
-    """Name and budget of each row of the page's table."""
+    """Name and budget of each row of the page's first table."""
     with open(PAGE, encoding="utf-8") as page:
-        rows = re.findall(r"^\| ([^|]+?) *\| *\d+ *\| *(\d+) *\|$", page.read(), re.MULTILINE)
-    return {name: int(budget) for name, budget in rows}
+        table = re.search(r"(?:^\|.*\n)+", page.read(), re.MULTILINE).group()
+    return {name: int(budget) for name, budget in re.findall(r"^\| ([^|]+?) *\| *\d+ *\| *(\d+) *\|$", table, re.MULTILINE)}
 
 
 def need_gcc():
