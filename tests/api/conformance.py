@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "har
 import declared  # pylint: disable=wrong-import-position
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../clients"))
 from patience import patience  # pylint: disable=wrong-import-position
-from wrapped import wrapped  # pylint: disable=wrong-import-position
+from wrapped import joined, wrapped  # pylint: disable=wrong-import-position
 
 LINKS = ("none", "self") # where the recorded calls of both ends are of one process
 TOO_MANY = ("error_matrix", "fuzz", "dead_peer") # cases, or threads
@@ -92,8 +92,7 @@ def row(interface, function, tests):
 def operation_row(interface, operation):
     answer = "refused: " + interface.missing[operation] if operation in interface.missing else "supported"
     callers = interface.callers(operation)
-    return f"| `{operation}` | {' '.join(f'`{name}`' for name in callers)} | " \
-           f"{answer if callers else 'a place of older releases: nothing in the header calls it'} |\n"
+    return [f"`{operation}`", " ".join(f"`{name}`" for name in callers), answer if callers else "a place of older releases: nothing in the header calls it"]
 
 
 def later_answer(interface, name):
@@ -127,7 +126,7 @@ def page(interface, tests):
     text += "".join(f"| `{name}`, which the header holds itself | supported: {where} |\n" for name, where in LATER_INLINE.items())
     text += "\n## Operations\n\nA test shows an operation by calling the function.\n\n"
     text += "| operation | function | answer |\n|---|---|---|\n"
-    text += "".join(operation_row(interface, operation) for operation in interface.operations())
+    text += joined(operation_row(interface, operation) for operation in interface.operations())
     there = [name for name in interface.private if name not in interface.missing]
     text += f"\n## For providers\n\nOf the {len(interface.private)} symbols for providers, {len(there)} do something: "
     text += ", ".join(f"`{name}`" for name in sorted(there)) + ".\nThe others are there so that what is linked with them loads, "

@@ -7,7 +7,7 @@ import os
 import sys
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../clients"))
-from wrapped import write_page  # pylint: disable=wrong-import-position
+from wrapped import joined, write_page  # pylint: disable=wrong-import-position
 
 DEBIAN = {"bullseye": "Debian 11", "bookworm": "Debian 12", "trixie": "Debian 13", "sid": "sid"}
 PACKAGES = (
@@ -59,10 +59,8 @@ def page(results, packages):
         yield row(result) + "\n"
     yield "\nThe clients: all of ibverbs-utils, perftest (send, write, read, atomic, UD, through librdmacm), rping and ucmatose,\n"
     yield "`ucx_info`, `fi_info`, and each provider library, which must load.\n"
-    yield "\n| package | on | |\n|---|---|---|\n"
-    for suite, lines in packages:
-        counts = collections.Counter(line[0] for line in lines)
-        yield f"| {suite.partition('-')[0]} | {DEBIAN[suite.partition('-')[2]]} | {counts['ok']} of {len(lines)} steps |\n"
+    yield "\n| on | package | steps |\n|---|---|---|\n"
+    yield joined([DEBIAN[suite.partition("-")[2]], suite.partition("-")[0], f"{sum(line[0] == 'ok' for line in lines)} of {len(lines)}"] for suite, lines in packages)
     yield "\n" + "".join(f"- {what}\n" for what in PACKAGES)
     yield "\n## What failed\n\n"
     failed = [(result, line) for result in results for line in result.rows if line[0] == "not ok"]
@@ -74,11 +72,9 @@ def page(results, packages):
             yield f"- {suite}: {name}: {text}\n"
     if not failed:
         yield "Nothing.\n"
-    yield "\n## Why pyverbs' tests are skipped\n\n| release | tests | reason that they give |\n|---|---|---|\n"
-    for result in results:
-        if result.library == result.clients:
-            for count, why in (reason for reason in result.reasons if not reason[1].startswith(("ERROR: ", "FAIL: "))):
-                yield f"| {DEBIAN[result.clients]} | {count} | {why.replace('|', '/')} |\n"
+    yield "\n## Why pyverbs' tests are skipped\n\n| release, tests | reason that they give |\n|---|---|\n"
+    yield joined([f"{DEBIAN[result.clients]}: {count}", why.replace("|", "/")] for result in results if result.library == result.clients
+                 for count, why in result.reasons if not why.startswith(("ERROR: ", "FAIL: ")))
 
 
 def main():
