@@ -183,7 +183,7 @@ CAUSES = {
         "\"softverbs explain 105\" has causes and cures."],
     "stopped": [
         "Queue pair c of C is RC in RTS, connected with s of process S.", "It had no error. \"softverbs why C\" says what its process waits for.",
-        "The part of the other end is not known: process S does not answer: it is stopped (SIGSTOP, a debugger), has no time, or ends."],
+        "The part of the other end is not known: process S does not answer: it is stopped (SIGSTOP, a debugger), has no time, ends, or is another user's and refuses."],
     "uc-key": [
         "Queue pair c of C is UC in RTS, connected with s of S.", "It had no error. \"softverbs why C\" says what its process waits for.",
         "S dropped N packets (reason 18): An unreliable write named memory that it may not write; it was dropped."],

@@ -7,7 +7,7 @@
 
 /* The arguments are a process and a queue pair that it may have. */
 #define DID_NOT_ANSWER                                                                                                 \
-    "Process %d did not answer within a second (it is stopped, or has no time): queue pair 0x%lx may be of it."
+    "Process %d did not answer within a second (it is stopped, has no time, or is another user's and refuses): queue pair 0x%lx may be of it."
 
 /* The queue pair and process whose story is wanted, and the places to look for it. */
 struct story_question {

@@ -132,7 +132,7 @@ static int tell_events(const char *directory, const char *kind, unsigned long nu
     json_t *list = happened_collect(directory, kind, number, pid, &silent);
     bool is_process = !strcmp(kind, "process"), all = is_process && !pid, found = json_array_size(list);
     if (!found && silent && !all)
-        complain("Process %d did not answer within a second: it is stopped, or has no time.", silent);
+        complain("Process %d did not answer within a second: it is stopped, has no time, or is another user's and refuses.", silent);
     else if (!found && is_process && pid)
         complain(MEETING_NO_PROCESS, (long)pid);
     else if (!found && !all)

@@ -39,7 +39,7 @@ LIVE = {
     "backlog": [IN_STATE.format("REQ sent"), NO_ANSWER,
                 "S listens at 0.0.0.0:P of port space TCP, and 1 request waits that rdma_get_cm_event has not fetched: as many as its "
                 "backlog, so that further ones are dropped."],
-    "stopped": [IN_STATE.format("REQ sent"), NO_ANSWER, "Process S does not answer: it is stopped (SIGSTOP, a debugger), has no time, or ends."],
+    "stopped": [IN_STATE.format("REQ sent"), NO_ANSWER, "Process S does not answer: it is stopped (SIGSTOP, a debugger), has no time, ends, or is another user's and refuses."],
     "ended": [IDLE, "Its other end is identifier N of S, in state idle.", "C itself ended the connection (rdma_disconnect)."],
     "ended-there": [IN_STATE.format("DREQ rcvd"), "Its other end is identifier N of S, in state DREQ sent.",
                     "The other end ended the connection (rdma_disconnect, rdma_destroy_id, or its program ended), and is not answered "

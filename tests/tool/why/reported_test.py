@@ -15,7 +15,7 @@ CONNECTED = "is connected with 127.0.0.1:"
 NO_EVENT = "and no event waits: RDMA_CM_EVENT_DISCONNECTED comes when one side calls rdma_disconnect."
 UNFETCHED = "has 1 event that rdma_get_cm_event does not fetch."
 MOVED = "is in ERR: the program moved it there (or librdmacm, when it disconnects or is rejected), or its peer ended."
-NO_ANSWER = "does not answer: it is stopped (SIGSTOP, a debugger), has no time, or ends."
+NO_ANSWER = "does not answer: it is stopped (SIGSTOP, a debugger), has no time, ends, or is another user's and refuses."
 # For each case of reported.c: what the server's and the client's program has printed besides its number, what `why` says of each process, what the story
 # of the client's first identifier says, and the log of both.
 CASES = {

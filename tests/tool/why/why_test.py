@@ -97,7 +97,7 @@ def a_peer_that_is_stopped():
         (partner,) = [each for each in json.loads(done.stdout) if each["pid"] not in (pid, other)]
         # processes that live and have no such queue pair are not silent
         expect(softverbs("why", "--qp", "0x1"), 1, b"",
-               [f"Process {partner['pid']} did not answer within a second (it is stopped, or has no time): queue pair 0x1 may be of it.".encode()])
+               [f"Process {partner['pid']} did not answer within a second (it is stopped, has no time, or is another user's and refuses): queue pair 0x1 may be of it.".encode()])
         expect(softverbs("why", "--cq", "99"), 1, b"", [b"did not answer within a second"])
         os.kill(partner["pid"], signal.SIGKILL)
         assert len(said) == 1 and f"process {partner['pid']} (exe), which has queue pair 0x" in said[0] and "does not answer: it is stopped" in said[0], said
