@@ -145,7 +145,8 @@ static int begin_github(const struct command *command)
 {
     const char *file = getenv("GITHUB_ENV");
     if (!file || !getenv("GITHUB_PATH"))
-        return command_misused(command, "$GITHUB_ENV and $GITHUB_PATH name no files: this is no step of a workflow.");
+        return command_misused(command,
+                               "$GITHUB_ENV and $GITHUB_PATH name no files: this is not a step of a workflow.");
     if (freopen(file, "ae", stdout))
         return 0;
     return complain_and(EXIT_SELF, "The file that $GITHUB_ENV names can't be written: %s.", strerror(errno));
@@ -214,7 +215,7 @@ const struct command env_command = {
             "                    a running system makes the paths\n"
             "  --github          append to the files that $GITHUB_ENV and $GITHUB_PATH name,\n"
             "                    for the later steps of a job: their mistakes are warnings of\n"
-            "                    the workflow and stand in the summary of their step\n"
+            "                    the workflow and are in the summary of their step\n"
             "                    (SOFTVERBS_LOG_FORMAT=github)\n"
             "  --systemd         print lines for an EnvironmentFile= of a service\n"
             "  --json            print an object of names and values\n"
@@ -225,7 +226,7 @@ const struct command env_command = {
             "\n"
             "It takes all options of \"softverbs run\", with the same meaning. The lines are\n"
             "valid until the machine starts anew: the paths below /dev/infiniband and\n"
-            "/sys/class lie in /dev/shm.\n",
+            "/sys/class are in /dev/shm.\n",
     .letters = "q",
     .run = env,
     .failed = fail_shell,

@@ -87,7 +87,7 @@ static void conclude(const struct wish *wish)
         printf("The port of %s is %s now, also for processes that start later; no process had the device open.\n",
                wish->device, wish->event + strlen("port-"));
     else if (nobody)
-        puts("No process had the device open, so none got the event.");
+        puts("No process had the device open, so no process got the event.");
 }
 
 static int provoke(struct wish *wish)

@@ -125,7 +125,7 @@ static enum copied pass_over(struct source *source)
     source->doubted = source->done;
     if (!next)
         return NONE_YET;
-    complain("live: %s: %lld bytes that are no whole blocks were left out", source->path,
+    complain("live: %s: %lld bytes that are not whole blocks were left out", source->path,
              (long long)(next - source->done));
     source->done = next;
     return pread(source->fd, source->first, FIRST, 0) < 0 ? fail(source->path, errno) : COPIED;

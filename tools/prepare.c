@@ -88,7 +88,7 @@ static int set_library_path(const char *directory)
 {
     if (strpbrk(directory, ":;"))
         return complain_and(
-            EXIT_SELF, "The libraries lie in \"%s\"; the dynamic linker can't use a path with a colon or semicolon.",
+            EXIT_SELF, "The libraries are in \"%s\"; the dynamic linker can't use a path with a colon or semicolon.",
             directory);
     return prepend("LD_LIBRARY_PATH", directory) || calm_thread_sanitizer() ? out_of_memory() : 0;
 }
@@ -200,14 +200,14 @@ static int begin_capture(const struct command *command, enum setting setting, co
     if (!strcmp(name, "-") || !can_hold_capture(path))
         return complain_and(
             EXIT_SELF,
-            "Packets can't be captured to \"%s\", which is no file. \"softverbs live FILE | wireshark -k -i -\" "
+            "Packets can't be captured to \"%s\", which is not a file. \"softverbs live FILE | wireshark -k -i -\" "
             "shows a file while it is written.",
             name);
     int error = strstr(path, "%p") ? 0 : capture_begin(path);
     if (!error)
         return set_text(command, setting, path);
     return complain_and(EXIT_SELF, "Packets can't be captured to \"%s\": %s.", path,
-                        error == EEXIST ? "it is no capture, and stays as it is" : strerror(error));
+                        error == EEXIST ? "it is not a capture, and stays as it is" : strerror(error));
 }
 
 static int begin_recording(const struct command *command, enum setting setting, const char *name)
@@ -219,7 +219,7 @@ static int begin_recording(const struct command *command, enum setting setting, 
     if (!error)
         return set_text(command, setting, path);
     return complain_and(EXIT_SELF, "Nothing can be recorded to \"%s\": %s.", path,
-                        error == EEXIST ? "it is no recording, and stays as it is" : strerror(error));
+                        error == EEXIST ? "it is not a recording, and stays as it is" : strerror(error));
 }
 
 static int set_faults(const struct command *command, enum setting setting, const char *list)

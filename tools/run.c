@@ -18,7 +18,7 @@
 /* "--adverse seed=7" makes a program of the list. */
 static const char *cure_of_missing(const char *name)
 {
-    return strchr(name, '=') ? " A list of --adverse stands behind \"=\", as in --adverse=seed=7." : "";
+    return strchr(name, '=') ? " Write the list of --adverse after \"=\", as in --adverse=seed=7." : "";
 }
 
 static int become(char **argv)
@@ -115,9 +115,8 @@ const struct command run_command = {
             "kernel's own RDMA devices are hidden. Only opening such a path by its name is\n"
             "redirected: the listings of /dev and of /sys/class do not show them, and neither\n"
             "do programs without libc (written in Go, static; \"softverbs sysfs DIR\" is for\n"
-            "those). In front of $PATH stands an \"rdma\" that shows these devices (link,\n"
-            "dev, resource and statistic show) and leaves everything else to the one of\n"
-            "iproute2.\n"
+            "those). $PATH begins with an \"rdma\" that shows these devices (link, dev,\n"
+            "resource and statistic show) and leaves everything else to iproute2's.\n"
             "\n"
             "At a terminal a line says at the end that no process opened a device, if the\n"
             "program has started others and none did, nor one of another run meanwhile.\n"

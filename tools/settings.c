@@ -102,7 +102,7 @@ static bool has_slip(char *why, size_t size)
         snprintf(name, sizeof name, "%.*s", (int)strcspn(*entry, "="), *entry);
         const char *meant = find_meant(name);
         if (meant)
-            return SAY_AND(true, why, size, "%s is no setting; %s is one.", name, meant);
+            return SAY_AND(true, why, size, "%s is not a setting; %s is one.", name, meant);
     }
     return false;
 }

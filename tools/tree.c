@@ -172,7 +172,7 @@ int tree_make(const struct device *devices, unsigned count, char path[256], char
     umask(mask);
     if (error)
         snprintf(why, why_size,
-                 "The files that stand for /sys/class/infiniband can be made neither in /dev/shm nor in "
+                 "The files that replace /sys/class/infiniband can be made neither in /dev/shm nor in "
                  "$XDG_RUNTIME_DIR nor in /tmp: %s.",
                  strerror(error));
     return error;

@@ -63,6 +63,6 @@ void unsupported_each(bool with_private, void (*visit)(const char *, const char 
         visit(operations[i].name, operations[i].why, context);
     for (const struct stub_entry *entry = stub_entries; entry->name; entry++)
         if (entry->exported == entry->stub && (with_private || !entry->private))
-            visit(entry->name, entry->private ? "provider plug-ins, of which there are none" : "exported functions",
-                  context);
+            visit(entry->name,
+                  entry->private ? "provider plug-ins, which softverbs does not have" : "exported functions", context);
 }

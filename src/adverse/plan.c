@@ -98,7 +98,7 @@ static const char *set_key(struct reading *reading, size_t key, const char *valu
 {
     bool again = keys[key].once && reading->given >> key & 1;
     reading->given |= 1u << key;
-    return again ? "stands there twice" : keys[key].set(reading, value);
+    return again ? "is there twice" : keys[key].set(reading, value);
 }
 
 /* NULL, or what is wrong with it. */
@@ -162,6 +162,6 @@ bool adverse_parse_schedule(const char *text, uint64_t *seed, char *why, size_t 
     static const char key[] = "seed=";
     bool read = !strncmp(text, key, sizeof key - 1) && text_number(text + sizeof key - 1, 0, UINT64_MAX, seed);
     if (!read)
-        snprintf(why, why_size, "\"%s\" is no schedule: it looks like seed=7.", text);
+        snprintf(why, why_size, "\"%s\" is not a schedule: one looks like seed=7.", text);
     return read;
 }

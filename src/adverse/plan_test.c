@@ -75,9 +75,9 @@ static void a_seed_and_a_scale_stand_there_once(void **state)
 {
     struct adverse_plan plan;
     assert_false(parses("seed=1,only=3,seed=2", &plan));
-    assert_non_null(strstr(why, "\"seed=2\" of the adverse list stands there twice."));
+    assert_non_null(strstr(why, "\"seed=2\" of the adverse list is there twice."));
     assert_false(parses("scale=10%,scale=10%", &plan));
-    assert_non_null(strstr(why, "\"scale=10%\" of the adverse list stands there twice."));
+    assert_non_null(strstr(why, "\"scale=10%\" of the adverse list is there twice."));
     assert_true(parses("only=3,without=late-write", &plan)); /* in their order */
     assert_int_equal(plan.on, 0);
     assert_true(parses("without=4,with=4,without=3,without=3", &plan));

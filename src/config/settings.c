@@ -85,7 +85,7 @@ bool setting_check(enum setting setting, const char *text, char *why, size_t siz
     if (is_within(line, text))
         return true;
     int least = (int)strcspn(line->range, " ");
-    snprintf(why, size, "it is no number from %.*s to %s", least, line->range, line->range + least + 1);
+    snprintf(why, size, "it is not a number from %.*s to %s", least, line->range, line->range + least + 1);
     return false;
 }
 

@@ -149,7 +149,7 @@ static const struct {
     {let_port_go_down,
      "queue pair 0x21 is on a port that is down: softverbs event port-up soft0, or the network interface "
      "below it (ip link show)"},
-    {name_itself, "dest_qp_num is 0x21, the queue pair's own number, and not that of its peer"},
+    {name_itself, "dest_qp_num is 0x21, the queue pair's own number, and not its peer's"},
     {be_busy, "a thread of " WHO " is within a call of queue pair 0x34"},
     {be_of_another_type, PEER " is of type UC, and this one RC"},
     {be_in_reset, PEER " is in RESET, where it takes nothing: it was reset, or never brought to RTR"},
@@ -342,8 +342,9 @@ static const struct {
     {send_to_ended, "queue pair 0x21 waits for its peer: " WHO ", which had queue pair 0x34, has ended"},
     {lose_peer, "queue pair 0x21 waits for its peer: " WHO ", which had queue pair 0x34, has ended"},
     {use, "queue pair 0x21 is in use: a thread is within a call of it"},
-    {be_of_librdmacm, "queue pair 0x21 is in INIT: librdmacm brings that of an identifier to RTR and RTS when it is "
-                      "connected, and ibv_modify_qp any other"},
+    {be_of_librdmacm,
+     "queue pair 0x21 is in INIT: librdmacm moves the queue pair of an identifier to RTR and RTS when the "
+     "identifier is connected, and ibv_modify_qp moves any other"},
     {be_unconnected, "queue pair 0x21 is in INIT: ibv_modify_qp to RTR, and to RTS for sending, is missing"},
     {end,
      "queue pair 0x21 is in ERR: the program moved it there (or librdmacm, when it disconnects or is rejected), or its "

@@ -82,7 +82,7 @@ struct story_recent {
 };
 
 _Static_assert(sizeof(struct story) + sizeof(struct story_recent) <= 2560, "what a queue pair may take more");
-_Static_assert(STORY_RECORDS % STORY_RECENT == 0, "a block lies in one piece");
+_Static_assert(STORY_RECORDS % STORY_RECENT == 0, "a block is one piece");
 
 /* Copies the block of the last record, whole or not, into the story, which then has all records. Call it before they
  * are read. `at`: bytes that were ever written. */

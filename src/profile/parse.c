@@ -47,7 +47,8 @@ static bool read_error(const char *text, int *error, struct profile_fault *fault
             *error = errors[i].error;
             return true;
         }
-    return fail(fault, "\"%.40s\" is no error number that a device answers with, such as EINVAL or EOPNOTSUPP", text);
+    return fail(fault, "\"%.40s\" is not an error number that a device answers with, such as EINVAL or EOPNOTSUPP",
+                text);
 }
 
 /* --- values */
@@ -55,7 +56,7 @@ static bool read_error(const char *text, int *error, struct profile_fault *fault
 static bool read_numeral(const char *text, uint64_t most, uint64_t *number, struct profile_fault *fault)
 {
     if (!text_number_or_hex(text, 0, UINT64_MAX, number))
-        return fail(fault, "\"%.40s\" is no number", text);
+        return fail(fault, "\"%.40s\" is not a number", text);
     if (*number > most)
         return fail(fault, "%.40s is more than %llu, the most that there can be", text, (unsigned long long)most);
     return true;
@@ -154,7 +155,7 @@ static bool set_without(struct profile *profile, const char *name, const char *v
             return fail(fault, "the profile is without %.60s already", name);
         return read_error(value, &profile->without[call], fault);
     }
-    return fail(fault, "\"%.60s\" is no call that a device may lack", name);
+    return fail(fault, "\"%.60s\" is not a call that a device may lack", name);
 }
 
 static bool refuse_key(const char *name, struct profile_fault *fault)
@@ -183,7 +184,7 @@ static bool set_key(struct profile *profile, const char *name, const char *value
     if (key == PROFILE_KEYS)
         return refuse_key(name, fault);
     if (profile->set[key])
-        return fail(fault, "%s stands in the profile already", name);
+        return fail(fault, "%s is in the profile already", name);
     profile->set[key] = read_value(profile, key, value, fault);
     return profile->set[key] && fits_others(profile, fault);
 }
@@ -273,8 +274,8 @@ bool profile_read(const char *path, struct profile *profile, char *why, size_t s
     char *text = read_all(path);
     if (!text)
         return SAY_AND(false, why, size, "The profile %s can't be read: %s.", path,
-                       errno == EINVAL   ? "it is no regular file"
-                       : errno == EILSEQ ? "it is no text, as it has a byte of 0"
+                       errno == EINVAL   ? "it is not a regular file"
+                       : errno == EILSEQ ? "it is not text, as it has a byte of 0"
                                          : strerror(errno));
     *profile = (struct profile){0};
     name_after(path, profile->name);

@@ -60,11 +60,11 @@ static void values_are_numbers_words_and_texts(void **state)
 
 static void mistakes_are_found_in_their_line(void **state)
 {
-    expect_fault("max_qp = 1\n\nmax_qp = 2\n", 3, "max_qp stands in the profile already");
+    expect_fault("max_qp = 1\n\nmax_qp = 2\n", 3, "max_qp is in the profile already");
     expect_fault("max_qp\n", 1, "\"max_qp\" is not of the form KEY = VALUE");
     expect_fault("max_qp = # 3\n", 1, "max_qp has no value");
-    expect_fault("max_qp = 3x\n", 1, "\"3x\" is no number");
-    expect_fault("max_qp = -1\n", 1, "\"-1\" is no number");
+    expect_fault("max_qp = 3x\n", 1, "\"3x\" is not a number");
+    expect_fault("max_qp = -1\n", 1, "\"-1\" is not a number");
     expect_fault("max_qp = 4294967296\n", 1, "4294967296 is more than 4294967295, the most that there can be");
     expect_fault("\nmax_pq = 3\n", 2, "there is no key \"max_pq\"; max_cq may be meant");
     expect_fault("beauty = 3\n", 1, "there is no key \"beauty\"");
@@ -72,9 +72,10 @@ static void mistakes_are_found_in_their_line(void **state)
     expect_fault("max_mtu = 1500\n", 1, "\"1500\" is not one of 256 512 1024 2048 4096");
     expect_fault("qp_types = RC TCP\n", 1, "\"TCP\" is not one of RC UC UD RAW_PACKET XRC_SEND XRC_RECV");
     expect_fault("errno_count = 12\n", 1,
-                 "\"12\" is no error number that a device answers with, such as EINVAL or EOPNOTSUPP");
-    expect_fault("without ibv_create_sqr = EINVAL\n", 1, "\"ibv_create_sqr\" is no call that a device may lack");
-    expect_fault("without ibv_ack_cq_events = EINVAL\n", 1, "\"ibv_ack_cq_events\" is no call that a device may lack");
+                 "\"12\" is not an error number that a device answers with, such as EINVAL or EOPNOTSUPP");
+    expect_fault("without ibv_create_sqr = EINVAL\n", 1, "\"ibv_create_sqr\" is not a call that a device may lack");
+    expect_fault("without ibv_ack_cq_events = EINVAL\n", 1,
+                 "\"ibv_ack_cq_events\" is not a call that a device may lack");
     expect_fault("without ibv_create_ah = EINVAL\nwithout ibv_create_ah = EINVAL\n", 2,
                  "the profile is without ibv_create_ah already");
     expect_fault("fw_ver = \x01\n", 1, "a text is of letters, digits and signs of ASCII");
@@ -104,7 +105,7 @@ static void a_file_gives_the_profile_its_name(void **state)
     assert_int_equal(ftruncate(file, 0), 0); /* so the next byte makes it one with a hole */
     assert_int_equal(write(file, "x", 1), 1);
     assert_false(profile_read(path, &profile, why, sizeof why));
-    snprintf(wanted, sizeof wanted, "The profile %s can't be read: it is no text, as it has a byte of 0.", path);
+    snprintf(wanted, sizeof wanted, "The profile %s can't be read: it is not text, as it has a byte of 0.", path);
     assert_string_equal(why, wanted);
     close(file);
     unlink(path);
@@ -116,7 +117,7 @@ static void what_is_no_file_is_no_profile(void **state)
     assert_false(profile_read("/nowhere/x.profile", &profile, why, sizeof why));
     assert_string_equal(why, "The profile /nowhere/x.profile can't be read: No such file or directory.");
     assert_false(profile_read("/dev/zero", &profile, why, sizeof why));
-    assert_string_equal(why, "The profile /dev/zero can't be read: it is no regular file.");
+    assert_string_equal(why, "The profile /dev/zero can't be read: it is not a regular file.");
 }
 
 static void what_is_not_named_stays_or_is_zero(void **state)

@@ -157,7 +157,7 @@ static const char *map_ring(int fd, struct trace_ring **ring)
     struct stat status;
     int seals = fcntl(fd, F_GET_SEALS);
     if (fstat(fd, &status) || status.st_size != sizeof(struct trace_ring) || seals < 0 || !(seals & F_SEAL_SHRINK))
-        return "it is no ring of a trace, or one of another version of softverbs";
+        return "it is not the ring of a trace, or is one of another version of softverbs";
     *ring = mapping_make(sizeof **ring, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (*ring == MAP_FAILED) {
         snprintf(why, sizeof why, "it can't be mapped: %s", strerror(errno));
@@ -166,7 +166,7 @@ static const char *map_ring(int fd, struct trace_ring **ring)
     if ((*ring)->version == TRACE_VERSION && (*ring)->slots == TRACE_SLOTS)
         return NULL;
     munmap(*ring, sizeof **ring);
-    return "its layout is that of another version of softverbs";
+    return "it has the layout of another version of softverbs";
 }
 
 const char *trace_ring_open(const char *path)

@@ -46,7 +46,7 @@ static const char *find_sign(const char *word)
 static bool read_length(struct reader *reader, const char *at, const char *word, nanos *time)
 {
     return (reader_duration(word, 0, time) && *time <= longest) ||
-           reader_refuse(reader, at, "\"%s\" is no time up to 10s with its unit (ns, us, ms or s).", word);
+           reader_refuse(reader, at, "\"%s\" is not a time up to 10s with its unit (ns, us, ms or s).", word);
 }
 
 static bool read_times(struct reader *reader)
@@ -107,7 +107,7 @@ static bool read_item(struct reader *reader, struct list *list)
     if (kind < 0)
         return false;
     if (list->seen >> kind & 1)
-        return reader_refuse(reader, begin, "\"%.*s\" stands there twice.", (int)strcspn(begin, "="), begin);
+        return reader_refuse(reader, begin, "\"%.*s\" is there twice.", (int)strcspn(begin, "="), begin);
     list->seen |= 1u << kind;
     if (kind == FAULT_KINDS)
         return reader_number(reader, stops, UINT64_MAX, &list->seed);
@@ -141,7 +141,7 @@ bool faults_read(struct reader *reader, struct script *script)
 {
     struct list list = {.script = script, .first = script->count - 1, .begun = true};
     const char *begin = reader->at;
-    return read_list(reader, &list) && (!list.begun || reader_refuse(reader, begin, "A seed alone is no fault."));
+    return read_list(reader, &list) && (!list.begun || reader_refuse(reader, begin, "A seed alone is not a fault."));
 }
 
 bool faults_parse(const char *text, struct script *script, uint64_t *seed, struct script_fault *fault)

@@ -114,8 +114,7 @@ static bool read_item(struct reader *reader, const struct item *item)
     if (!word && !*name)
         return reader_refuse(reader, begin, "The name of %s is missing.", item->what);
     if (!word)
-        return reader_refuse(reader, begin, "\"%s\" is no %s.%s", name, strchr(item->what, ' ') + 1,
-                             item->meant(name, meant));
+        return reader_refuse(reader, begin, "\"%s\" is not %s.%s", name, item->what, item->meant(name, meant));
     reader_skip(reader);
     return word->read(reader, reader_long_stops) && take_action(reader, begin, word);
 }
@@ -131,7 +130,8 @@ static bool read_long(struct reader *reader)
         if (!read_item(reader, &a_condition))
             return false;
     if (!reader_take(reader, ':'))
-        return reader_refuse(reader, reader->at, "A comma and a condition, or a colon and an action, must stand here.");
+        return reader_refuse(reader, reader->at,
+                             "A comma and a condition, or a colon and an action, must follow here.");
     do
         if (!read_item(reader, &an_action))
             return false;
@@ -184,7 +184,8 @@ static bool read_event(struct reader *reader)
     if (!value_action("raise", false)->read(reader, reader_long_stops))
         return false;
     if (*rule->raised->of)
-        return reader_refuse(reader, begin, "\"%s\" is no event of a device, such as port-down.", rule->raised->name);
+        return reader_refuse(reader, begin, "\"%s\" is not an event of a device, such as port-down.",
+                             rule->raised->name);
     rule->calls[SCRIPT_open] = true;
     return value_condition("device", false)->read(reader, reader_long_stops);
 }
@@ -203,7 +204,7 @@ static bool refuse_more(struct reader *reader)
     const char *at = reader->at;
     bool another = reader_word(reader, reader_long_stops, word) && value_action(word, false);
     return reader_refuse(reader, at, "The rule has ended here, and more follows.%s",
-                         another ? " A comma stands between actions." : "");
+                         another ? " Write a comma between actions." : "");
 }
 
 static bool read_rule(struct reader *reader, struct script *script)

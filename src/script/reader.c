@@ -84,7 +84,7 @@ bool reader_number(struct reader *reader, const char *stops, uint64_t most, uint
     if (!*word)
         return reader_refuse(reader, begin, "A number is missing.");
     if (!text_number_or_hex(word, 0, most, number))
-        return reader_refuse(reader, begin, "\"%s\" is no number from 0 to %llu.", word, (unsigned long long)most);
+        return reader_refuse(reader, begin, "\"%s\" is not a number from 0 to %llu.", word, (unsigned long long)most);
     return true;
 }
 
@@ -123,7 +123,7 @@ bool reader_time(struct reader *reader, const char *stops, double plain, nanos *
     if (!*word)
         return reader_refuse(reader, begin, "A time is missing, such as 5ms.");
     return reader_duration(word, plain, time) ||
-           reader_refuse(reader, begin, "\"%s\" is no time up to 1000s with its unit (ns, us, ms or s).%s", word,
+           reader_refuse(reader, begin, "\"%s\" is not a time up to 1000s with its unit (ns, us, ms or s).%s", word,
                          meant_duration(reader, stops, word, meant));
 }
 
@@ -135,7 +135,7 @@ bool reader_share(struct reader *reader, const char *stops, uint64_t *share)
     if (!reader_word(reader, stops, word))
         return false;
     if (!text_decimal(word, &percent, &rest) || strcmp(rest, "%") != 0 || percent > 100)
-        return reader_refuse(reader, begin, "\"%s\" is no percentage from 0%% to 100%%.", word);
+        return reader_refuse(reader, begin, "\"%s\" is not a percentage from 0%% to 100%%.", word);
     *share = (uint64_t)(percent / 100 * (double)SCRIPT_ALWAYS);
     return true;
 }

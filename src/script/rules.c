@@ -237,7 +237,7 @@ static const char *name_deed(const struct script_verdict *verdict)
     if (*verdict->hidden)
         return " hides a device";
     if (verdict->forged)
-        return " comes behind a forged packet";
+        return " follows a forged packet";
     if (verdict->freeze)
         return " freezes the helper";
     return verdict->cut ? " is cut" : verdict->changing ? " is changed" : "";

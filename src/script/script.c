@@ -68,7 +68,7 @@ bool script_read_file(const char *path, struct script *into, char *why, size_t s
     if (is_read_once(path))
         return SAY_AND(
             false, why, size,
-            "The script %s is no regular file, and each process reads it. Rules of the command line stand behind "
+            "The script %s is not a regular file, and each process reads it. Give rules on the command line with "
             "--inject.",
             path);
     char *text = read_all(path);

@@ -85,7 +85,7 @@ static bool says_sign(const char *word, const struct value_word *(*find)(const c
     snprintf(name, sizeof name, "%.*s", (int)length, word);
     if (!word[length] || !find(name, false))
         return false;
-    snprintf(text, READER_MEANT, " A blank stands between \"%s\" and its value.", name);
+    snprintf(text, READER_MEANT, " Write a blank between \"%s\" and its value.", name);
     return true;
 }
 
@@ -107,16 +107,16 @@ static const char *suggest_item(const char *word, const struct value_word *(*fin
 const char *suggest_condition(const char *word, char text[READER_MEANT])
 {
     if (value_action(word, false))
-        return strcpy(text, " It is an action, which stands behind the colon.");
+        return strcpy(text, " It is an action: write it after the colon.");
     return suggest_item(word, value_condition, conditions, sizeof conditions / sizeof *conditions, text);
 }
 
 const char *suggest_action(const char *word, char text[READER_MEANT])
 {
     if (value_condition(word, false))
-        return strcpy(text, " It is a condition, which stands before the colon.");
+        return strcpy(text, " It is a condition: write it before the colon.");
     if (!strcmp(word, "when"))
-        return strcpy(text, " A semicolon or the end of a line stands between rules.");
+        return strcpy(text, " Write a semicolon or a new line between rules.");
     return suggest_item(word, value_action, actions, sizeof actions / sizeof *actions, text);
 }
 

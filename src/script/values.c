@@ -176,9 +176,9 @@ static bool read_operation(struct reader *reader, const char *stops)
     snprintf(wider, sizeof wider, "%s*", word);
     if (*word && names(wider, &(struct suggestion){.name = wider}))
         suggestion.meant = wider;
-    return reader_refuse(reader, begin, "\"%s\" is no %s.%s", word,
-                         packet ? "operation of a packet, such as SEND_ONLY"
-                                : "message of the connection manager, such as REQ",
+    return reader_refuse(reader, begin, "\"%s\" is not %s.%s", word,
+                         packet ? "an operation of a packet, such as SEND_ONLY"
+                                : "a message of the connection manager, such as REQ",
                          reader_meant(&suggestion, meant));
 }
 
@@ -234,7 +234,7 @@ static bool read_raise(struct reader *reader, const char *stops)
             reader->rule->raised = &all_raised[i];
     }
     return reader->rule->raised ||
-           reader_refuse(reader, begin, "\"%s\" is no event that can be raised, such as port-down.%s", word,
+           reader_refuse(reader, begin, "\"%s\" is not an event that can be raised, such as port-down.%s", word,
                          reader_meant(&suggestion, meant));
 }
 
@@ -252,10 +252,10 @@ static bool refuse_field(struct reader *reader, const char *at, const char *word
     char meant[READER_MEANT], name[SCRIPT_WORD];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
     if (strchr(word, '=') && field_find(reader->rule->calls, name))
-        return reader_refuse(reader, at, "A blank stands between \"%s\" and its value.", name);
+        return reader_refuse(reader, at, "Write a blank between \"%s\" and its value.", name);
     struct suggestion suggestion = suggest_begin(word);
     field_suggest(reader->rule->calls, &suggestion);
-    return reader_refuse(reader, at, "\"%s\" is no field that can be set there.%s", word,
+    return reader_refuse(reader, at, "\"%s\" is not a field that can be set there.%s", word,
                          reader_meant(&suggestion, meant));
 }
 
@@ -264,7 +264,7 @@ static bool refuse_value(struct reader *reader, const char *at, const char *valu
     char meant[READER_MEANT];
     struct suggestion suggestion = suggest_begin(value);
     field_suggest_value(word, &suggestion);
-    return reader_refuse(reader, at, "\"%s\" is no value of %s.%s", value, word, reader_meant(&suggestion, meant));
+    return reader_refuse(reader, at, "\"%s\" is not a value of %s.%s", value, word, reader_meant(&suggestion, meant));
 }
 
 static bool read_set(struct reader *reader, const char *stops)
@@ -346,7 +346,7 @@ static bool read_bandwidth(struct reader *reader, const char *stops)
         return true;
     }
     suggestion.meant = find_rate(reader_join(reader, stops, word, joined), &rate) ? joined : NULL;
-    return reader_refuse(reader, begin, "\"%s\" is no rate from 1bit on, in bit, kbit, Mbit or Gbit.%s", word,
+    return reader_refuse(reader, begin, "\"%s\" is not a rate from 1bit on, in bit, kbit, Mbit or Gbit.%s", word,
                          reader_meant(&suggestion, meant));
 }
 

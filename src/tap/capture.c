@@ -200,8 +200,8 @@ static void look_back(struct capture *capture, size_t length)
 {
     off_t end = lseek(capture->file.descriptor, 0, SEEK_CUR), begin = end - (off_t)length;
     if (begin > 0 && begin != capture->end && !capture_mend(capture->file.descriptor, capture->end, begin))
-        log_write(LOG_INFO, "the capture \"%s\" holds something before byte %lld that is no whole block", capture->path,
-                  (long long)begin);
+        log_write(LOG_INFO, "the capture \"%s\" holds something before byte %lld that is not a whole block",
+                  capture->path, (long long)begin);
     capture->end = end;
 }
 

@@ -79,7 +79,7 @@ static void the_place_of_what_is_wrong_is_named(void **state)
 {
     static struct script script;
     assert_false(parses("dup=1%,drop=xx", &script));
-    assert_non_null(strstr(why, "The fault \"dup=1%,drop=xx\", column 13: \"xx\" is no percentage"));
+    assert_non_null(strstr(why, "The fault \"dup=1%,drop=xx\", column 13: \"xx\" is not a percentage"));
     assert_false(parses("drop=1%;dup=1%", &script));
     assert_non_null(strstr(why, "column 8: The list has ended here, and more follows."));
     assert_false(parses("drop=1%#", &script));

@@ -118,7 +118,7 @@ def people_read_what_to_do_next():
 
 
 def mistakes_are_explained():
-    for options, words in ((["--seeds", "5-1"], b'"5-1" are no seeds'), (["--seeds", "1-9999"], b"no seeds"), (["--seeds", "x"], b"no seeds"),
+    for options, words in ((["--seeds", "5-1"], b'"5-1" are not seeds'), (["--seeds", "1-9999"], b"not seeds"), (["--seeds", "x"], b"not seeds"),
                            (["--tries", "0"], b"--tries needs a number above 0"), (["--timeout", "1s"], b"--timeout needs a number"),
                            (["--adverse", "only=late"], b'"only=late" of the adverse list names no behaviour'), (["--list"], b"no option --list")):
         expect(softverbs("adverse", *options, "--", "true"), 2, b"", [words])

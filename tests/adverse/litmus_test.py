@@ -170,8 +170,8 @@ def a_list_that_is_none_is_refused():
         done = softverbs("run", "--", "true", env={"SOFTVERBS_ADVERSE": value})
         assert done.returncode == 2 and b"3 late-write" in done.stderr, told(done)
     expect(softverbs("run", "--adverse", "--", "true"))
-    expect(softverbs("run", "--adverse", "seed=7", "true"), status=127, err=[b'A list of --adverse stands behind "=", as in --adverse=seed=7.'])
-    expect(softverbs("run", "--schedule", "seven", "--", "true"), status=2, err=[b'"seven" is no schedule'])
+    expect(softverbs("run", "--adverse", "seed=7", "true"), status=127, err=[b'Write the list of --adverse after "=", as in --adverse=seed=7.'])
+    expect(softverbs("run", "--schedule", "seven", "--", "true"), status=2, err=[b'"seven" is not a schedule'])
 
 
 if __name__ == "__main__":

@@ -143,7 +143,7 @@ def a_report_is_shown_as_a_table_and_judged():
     expect(softverbs("checks", _report("clean", TWIN)), out=None)
     expect(softverbs("checks", _report("note", ("timeout-zero", "faulty"))), out=None)
     expect(softverbs("checks", f"{TEMPORARY}/none"), 2, b"", [b"can't be read"])
-    expect(softverbs("checks", PROGRAM), 2, b"", [b"is no report of the checker: line 1"])
+    expect(softverbs("checks", PROGRAM), 2, b"", [b"is not a report of the checker: line 1"])
 
 
 def sarif_names_file_and_line():

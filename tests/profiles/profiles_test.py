@@ -136,7 +136,7 @@ def a_file_that_is_not_there_is_named():
 
 def the_library_ignores_a_bad_file_and_says_so():
     path, done = _with_file("max_qp = many\n", "run", "--log", "error", "sh", "-c", "SOFTVERBS_PROFILE=@FILE@ exec ibv_devinfo")
-    _expect(done.returncode == 0 and f'The profile {path}, line 1: "many" is no number. It is ignored.'.encode() in done.stderr, done.stderr)
+    _expect(done.returncode == 0 and f'The profile {path}, line 1: "many" is not a number. It is ignored.'.encode() in done.stderr, done.stderr)
 
 
 def the_variable_is_a_path_and_takes_no_name():

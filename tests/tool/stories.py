@@ -198,7 +198,7 @@ CAUSES = {
            ("solicited", "an event is asked for solicited messages only, and these are unsolicited (IBV_SEND_SOLICITED)"),
            ("no-channel", "no event can come, since ibv_create_cq was called without a completion channel"),
            ("not-fetched", "an event waits that ibv_get_cq_event does not fetch"),
-           ("not-polled", "their event was raised before the queue was armed again: it is to be polled until it is empty after each "
+           ("not-polled", "their event was raised before the queue was armed again: poll it until it is empty after each "
                           "ibv_req_notify_cq"))},
     "server-waits": [CONNECTED, "It had no error.", SERVER_WAITS],
     "both": [CONNECTED, HANGS, SERVER_WAITS],
@@ -228,7 +228,7 @@ SERVER_HANGS = ["Queue pair s of S is RC in RTS, connected with c of C.",
                 "It had no error. It has no receive posted (ibv_post_recv) for a message of its peer, and answered so N times."]
 # The sender of a datagram does not learn it, so its receiver is asked.
 NO_GRH = ["Queue pair s of S is UD in RTS.", "It had no error. \"softverbs why S\" says what its process waits for.",
-          "S dropped N packets (reason 17): a datagram of 100 bytes needs a receive of 140, as the 40 bytes of the GRH stand before its payload, and the "
+          "S dropped N packets (reason 17): a datagram of 100 bytes needs a receive of 140, as the 40 bytes of the GRH precede its payload, and the "
           "receive of wr_id 5 has room for 139. Post receives that are 40 bytes longer than the longest datagram (ibv_post_recv)."]
 SCRIPTED = [
     OWN_ERROR, SENT, "T C completed it with IBV_WC_LOC_QP_OP_ERR: A rule of the user's script (softverbs run --script or --inject) disturbed the "

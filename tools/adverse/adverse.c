@@ -48,7 +48,7 @@ static int take_option(const struct command *command, int option, struct bisect 
 {
     struct trials *trials = &bisect->trials;
     if (option == OPTION_SEEDS && !read_seeds(optarg, trials))
-        return command_misused(command, "\"%s\" are no seeds: they look like 1-20, and are 1000 at most.", optarg);
+        return command_misused(command, "\"%s\" are not seeds: they look like 1-20, and are 1000 at most.", optarg);
     if (option == OPTION_TRIES)
         return take_number(command, "--tries", optarg, &trials->tries);
     if (option == OPTION_TIMEOUT)

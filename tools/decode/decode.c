@@ -96,7 +96,7 @@ static void decode_records(struct pcap *pcap, struct tally *tally)
 static void tell_losses(const struct pcap *pcap, const char *path)
 {
     if (pcap->skipped)
-        complain("%s: %zu bytes that are no whole blocks were skipped; a writer may have been killed there", path,
+        complain("%s: %zu bytes that are not whole blocks were skipped; a writer may have been killed there", path,
                  pcap->skipped);
     if (pcap->lost)
         complain("%s: %zu bytes are of packets whose writer was killed within them", path, pcap->lost);
@@ -149,7 +149,7 @@ const struct command decode_command = {
             "is a line: number, seconds since the first packet, addresses, headers; so is\n"
             "each packet of InfiniBand (run --link-layer ib --capture). The command checks\n"
             "the invariant CRC, and that encoding the packet again gives the same bytes;\n"
-            "errors stand behind a #. A message of the connection manager is shown with all\n"
+            "errors follow a #. A message of the connection manager is shown with all\n"
             "its fields that are not 0, and encoded again, too. Packets that the capture cut\n"
             "short are counted, not checked. If a host hands several packets to its interface\n"
             "in one datagram (UDP segmentation), a capture on that host shows them uncut:\n"

@@ -30,7 +30,7 @@ enum verdict check_processors(char *say, size_t size)
         return SAY_AND(VERDICT_OK, say, size, "%d processors may be used.", count);
     return SAY_AND(VERDICT_WARNING, say, size,
                    "Only one processor may be used: a program that polls takes it from the peer that it waits for, so "
-                   "latency is that of the scheduler. Allow more (taskset, the container's limits).");
+                   "latency depends on the scheduler. Allow more (taskset, the container's limits).");
 }
 
 enum verdict check_descriptors(char *say, size_t size)
@@ -199,7 +199,7 @@ enum verdict check_devices(char *say, size_t size)
         snprintf(say, size, "The kernel has %d, %s first; under \"softverbs run\" programs don't see them.", count,
                  list[0]->d_name);
     else
-        snprintf(say, size, "The kernel has none that would have to be hidden.");
+        snprintf(say, size, "The kernel has no RDMA device that would have to be hidden.");
     for (int i = 0; i < count; i++)
         free(list[i]);
     if (count >= 0)

@@ -81,7 +81,8 @@ static void check_addresses(const char *interface)
     if (ipv4 + ipv6)
         check_say(VERDICT_OK, "addresses", "%u of IPv4 and %u of IPv6; each becomes a GID.", ipv4, ipv6);
     else
-        check_say(VERDICT_PROBLEM, "addresses", "%s has none, so no host can be reached: ip address add.", interface);
+        check_say(VERDICT_PROBLEM, "addresses", "%s has no address, so no host can be reached: ip address add.",
+                  interface);
 }
 
 /* --- UDP port 4791 */
@@ -142,7 +143,8 @@ static void check_port(const char *interface)
                   user_is_own(user) ? "A program of this user" : "A program, perhaps of a user without a number here,",
                   user_is_own(user) ? ", without SO_REUSEPORT" : "", PORT);
     else
-        check_say(VERDICT_OK, "port 4791", "A program of this user has UDP port 4791; those of softverbs share it.");
+        check_say(VERDICT_OK, "port 4791",
+                  "A program of this user has UDP port 4791; processes of softverbs share it.");
 }
 
 /* --- what the kernel drops */
@@ -160,11 +162,11 @@ static void check_filter(const char *interface)
     long all = read_setting("/proc/sys/net/ipv4/conf/%s/rp_filter", "all"),
          own = read_setting("/proc/sys/net/ipv4/conf/%s/rp_filter", interface), counts = all > own ? all : own;
     if (counts == 1)
-        check_say(
-            VERDICT_WARNING, "path filter",
-            "rp_filter is strict: what comes by another interface than answers would go by is dropped silently. With "
-            "several interfaces in one network: sysctl net.ipv4.conf.%s.rp_filter=2.",
-            interface);
+        check_say(VERDICT_WARNING, "path filter",
+                  "rp_filter is strict: the kernel silently drops what comes by another interface than answers would "
+                  "take. With "
+                  "several interfaces in one network: sysctl net.ipv4.conf.%s.rp_filter=2.",
+                  interface);
     else
         check_say(VERDICT_OK, "path filter", "rp_filter is %s.", counts == 2 ? "loose" : "off");
 }

@@ -200,7 +200,7 @@ static void check_rpath(const struct patient *patient)
     check_say(VERDICT_OK, "libibverbs",
               "It will load ours, %s/libibverbs.so.1, as that is preloaded (LD_PRELOAD). By itself, and with \"run "
               "--no-paths\", "
-              "it would load %s: %s has an RPATH%s%s%s, which goes before LD_LIBRARY_PATH.",
+              "it would load %s: %s has an RPATH%s%s%s, which is searched before LD_LIBRARY_PATH.",
               patient->ours, patient->verbs, *rpath ? "it" : "a library of it", *rpath ? " (" : "", rpath,
               *rpath ? ")" : "");
 }
@@ -211,13 +211,13 @@ static void check_verbs(const struct patient *patient)
         check_say(
             VERDICT_WARNING, "libibverbs",
             "It names %s with its directory, so that is loaded, too. The functions that it is linked with come from "
-            "ours, which is preloaded (LD_PRELOAD) and stands before it; those that it looks up (dlsym) may not.",
+            "ours, which is preloaded (LD_PRELOAD) and searched first; functions that it looks up (dlsym) may not.",
             patient->named);
     else if (!*patient->verbs)
         check_say(
             VERDICT_WARNING, "libibverbs",
             "It is not linked with libibverbs.so.1, nor is a library of it. If it loads it later (dlopen), by its name "
-            "alone, it gets ours; by a path, what lies there.");
+            "alone, it gets ours; by a path, the library at that path.");
     else if (is_ours(patient, patient->verbs))
         check_say(VERDICT_OK, "libibverbs", "It will load ours, %s, which LD_LIBRARY_PATH leads to.", patient->verbs);
     else

@@ -120,7 +120,7 @@ static bool read_capture(struct records *records, const char *path, struct bytes
     }
     read_all_records(records, &pcap, file, choice);
     if (pcap.skipped || pcap.lost)
-        complain("%s: %zu bytes that are no whole blocks were skipped; a writer may have been killed there", path,
+        complain("%s: %zu bytes that are not whole blocks were skipped; a writer may have been killed there", path,
                  pcap.skipped + pcap.lost);
     if (pcap.broken)
         complain("%s: broken at byte %zu; what follows was not read", path, pcap.at);

@@ -267,7 +267,7 @@ static void refuse(const char *argument)
     if (strlen(argument) > 2)
         reason_each(collect_like, &like);
     if (*like.names)
-        complain("No reason is called \"%s\"; it stands in: %s.", argument, like.names);
+        complain("No reason is called \"%s\"; these contain it: %s.", argument, like.names);
     else
         complain("No reason is called \"%s\". \"softverbs explain\" lists them all.", argument);
 }

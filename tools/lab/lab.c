@@ -35,8 +35,9 @@ static bool leave_system(void)
         return true;
     error = error == EPERM ? errno : error;
     if (error == EPERM && geteuid() && own_root_is_chroot())
-        complain("lab: This system allows no namespaces of one's own: its root directory is no mount point (a chroot), "
-                 "where the kernel refuses user namespaces. Root may make a lab.");
+        complain(
+            "lab: This system allows no namespaces of one's own: its root directory is not a mount point (a chroot), "
+            "where the kernel refuses user namespaces. Root may make a lab.");
     else
         complain("lab: This system allows no namespaces of one's own (%s). \"softverbs doctor\" says what to set; root "
                  "may make a lab in any case.",
@@ -156,7 +157,7 @@ static int ask_link(const struct command *command, const char *name, int count, 
         return command_misused(command, "There is no lab of the name \"%s\"", name);
     int done = lab_control_ask(request, reply, sizeof reply);
     if (done < 0)
-        return command_misused(command, "This is no lab: links are changed from a host of one, or with --name");
+        return command_misused(command, "This is not a lab: links are changed from a host of one, or with --name");
     if (!done)
         return command_misused(command, "%s", reply);
     fputs(reply, stdout);
@@ -199,12 +200,13 @@ const struct command lab_command = {
             "                    WORDS\n"
             "\n"
             "Each host has a name, a network interface (eth0, 10.77.0.1 and fd77::1 for the\n"
-            "first), a soft0 on it, a /dev/shm, and a /etc/hosts with the others. Files and\n"
-            "processes are those of this machine. The program runs on the first host;\n"
-            "\"softverbs on h2 -- PROGRAM\" runs another on the second. \"softverbs lab link\n"
-            "h1-h2 down\" changes a link while the lab runs, \"softverbs lab link\" lists the\n"
-            "links that are not perfect. The lab ends with the program, however that ends.\n"
-            "At a terminal a line says then that no process opened a device, if none did.\n"
+            "first), a soft0 on it, a /dev/shm, and a /etc/hosts with the others. They\n"
+            "share the files and processes of this machine. The program runs on the first\n"
+            "host; \"softverbs on h2 -- PROGRAM\" runs another on the second. \"softverbs lab\n"
+            "link h1-h2 down\" changes a link while the lab runs, \"softverbs lab link\" lists\n"
+            "the links that are not perfect. The lab ends with the program, however that\n"
+            "ends. At a terminal a line says then that no process opened a device, if none\n"
+            "did.\n"
             "\n"
             "It needs no root where the system allows user namespaces (\"softverbs doctor\").\n"
             "\n"

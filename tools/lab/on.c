@@ -113,7 +113,7 @@ static int no_host(const struct command *command, const char *host)
 {
     if (access(LAB_STATE, F_OK))
         return command_misused(command,
-                               "This is no lab: \"softverbs lab --hosts 2 --shell\" makes one, and --lab names one");
+                               "This is not a lab: \"softverbs lab --hosts 2 --shell\" makes one, and --lab names one");
     return command_misused(command, "The lab has no host \"%s\"", host);
 }
 
@@ -156,8 +156,8 @@ const struct command on_command = {
             "             others on hosts by ssh\n"
             "\n"
             "It works within \"softverbs lab\", or with --lab. The program has the environment\n"
-            "of \"softverbs run --net eth0\" on that host. In front of $PATH stand an \"ssh\" and\n"
-            "an \"rsh\" that do the same; mpirun, mpiexec.hydra and pdsh find them by\n"
+            "of \"softverbs run --net eth0\" on that host. $PATH begins with an \"ssh\" and an\n"
+            "\"rsh\" that do the same; mpirun, mpiexec.hydra and pdsh find them by\n"
             "themselves.\n"
             "\n"
             "Exit status: the program's; 127 when it does not exist, 126 when it can't be\n"

@@ -55,11 +55,12 @@ bool own_root_make(void)
         close(root);
     if (done)
         return (known && !chdir(here)) || !chdir("/");
-    return complain_and(false, "lab: The mounts of this system can't be made private: %s.%s", strerror(errno),
-                        own_root_is_chroot()
-                            ? " The root directory is no mount point here; \"mount --bind DIRECTORY DIRECTORY\" before "
-                              "\"chroot DIRECTORY\" makes it one."
-                            : "");
+    return complain_and(
+        false, "lab: The mounts of this system can't be made private: %s.%s", strerror(errno),
+        own_root_is_chroot()
+            ? " The root directory is not a mount point here; \"mount --bind DIRECTORY DIRECTORY\" before "
+              "\"chroot DIRECTORY\" makes it one."
+            : "");
 }
 
 bool own_root_is_chroot(void)

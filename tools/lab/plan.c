@@ -10,7 +10,7 @@ static bool count_hosts(struct lab_plan *plan, const char *text, char *why, size
 {
     uint64_t count;
     if (!text_number(text, 1, LAB_HOSTS_MOST, &count))
-        return SAY_AND(false, why, size, "\"%s\" is no number of hosts from 1 to %d.", text, LAB_HOSTS_MOST);
+        return SAY_AND(false, why, size, "\"%s\" is not a number of hosts from 1 to %d.", text, LAB_HOSTS_MOST);
     for (plan->count = 0; plan->count < count; plan->count++)
         snprintf(plan->hosts[plan->count], LAB_NAME_SIZE, "h%u", plan->count + 1);
     return true;

@@ -104,14 +104,14 @@ static bool read_value(const struct reader *reader, const char *item)
     size_t length = strcspn(item, "=");
     if (!reader->function)
         return fail(reader,
-                    "\"%s\" stands in front of the first PCI address. The address comes first, as in "
+                    "\"%s\" is before the first PCI address. Write the address first, as in "
                     "0000:18:00.0,numa=0",
                     item);
     for (enum pci_key key = 0; key < PCI_KEYS; key++) {
         if (strlen(key_lines[key].name) != length || strncmp(key_lines[key].name, item, length))
             continue;
         if (reader->function->set[key])
-            return fail(reader, "%s stands twice behind %s", key_lines[key].name, pci_address(reader->function->path));
+            return fail(reader, "%s is given twice for %s", key_lines[key].name, pci_address(reader->function->path));
         reader->function->set[key] = true;
         return key_lines[key].read(&key_lines[key], reader->function, key, item + length + 1) ||
                fail(reader, "\"%s\" can't be of %s: %s is %s", item, pci_address(reader->function->path),
@@ -211,7 +211,7 @@ static bool agree(const struct reader *reader, const char *one, const char *othe
     for (const char *part = next_part(one); part; part = next_part(part)) {
         size_t here = (size_t)(part - 1 - one), there = find_bus(other, part);
         if (there && (here != there || strncmp(one, other, here)))
-            return fail(reader, "bus %.7s lies at two places, %.*s and %.*s", part, (int)here, one, (int)there, other);
+            return fail(reader, "bus %.7s is at two places, %.*s and %.*s", part, (int)here, one, (int)there, other);
     }
     return true;
 }
@@ -253,7 +253,7 @@ static bool read_item(struct reader *reader, const char *item)
     if (strchr(item, '=') && !gpu)
         return read_value(reader, item);
     return fail(reader,
-                "\"%s\" is no PCI address. One is 0000:18:00.0, or a path such as "
+                "\"%s\" is not a PCI address. One is 0000:18:00.0, or a path such as "
                 "pci0000:17/0000:17:01.0/0000:18:00.0 with at most %d functions",
                 path, (PCI_PATH_MAX - (int)sizeof "pci0000:00") / (PCI_ADDRESS + 1));
 }

@@ -451,7 +451,7 @@ static int ping_command_run(const struct command *command, int argc, char **argv
     if (argc - optind != 1)
         return command_misused(command, "It needs the address or name of a host.");
     if (ping.datagrams && !ping.port)
-        return command_misused(command, "-u says of which kind the port is, and needs -p PORT.");
+        return command_misused(command, "-u makes the port one of UDP, and needs -p PORT.");
     ping.name = argv[optind];
     return run(&ping);
 }

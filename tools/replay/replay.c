@@ -173,7 +173,7 @@ static void tell_fault(const struct replay_result *result, char *to, size_t size
     else if (result->fault == RECORD_DAMAGED)
         snprintf(to, size, "The recording is damaged: no record begins at byte %zu.", result->at);
     else if (result->fault == RECORD_NOT_OURS)
-        snprintf(to, size, "It is no recording: it does not begin with \"" RECORDING_MAGIC "\".");
+        snprintf(to, size, "It is not a recording: it does not begin with \"" RECORDING_MAGIC "\".");
     else if (result->fault == RECORD_VERSION)
         snprintf(to, size,
                  "It has the form %" PRIu32 ", and this softverbs reads %d. The softverbs that wrote it reads it.",
@@ -271,13 +271,13 @@ static int write_stripped(const struct replayed *replayed, const char *path)
 {
     uint32_t version;
     if (record_check_head(replayed->bytes, replayed->length, &version) != RECORD_FINE)
-        return complain_and(EXIT_NEGATIVE, "%s is no recording that this softverbs reads.", replayed->path);
+        return complain_and(EXIT_NEGATIVE, "%s is not a recording that this softverbs reads.", replayed->path);
     FILE *to = fopen(path, "we");
     bool whole = to && strip(replayed, to);
     if (!to || ferror(to) | fclose(to))
         return complain_and(EXIT_NEGATIVE, "%s can't be written: %s.", path, strerror(errno));
     if (!whole)
-        complain("%s does not end with a whole record; %s has what comes before.", replayed->path, path);
+        complain("%s does not end with a whole record; %s has what is before it.", replayed->path, path);
     return whole ? EXIT_OK : EXIT_NEGATIVE;
 }
 
@@ -331,11 +331,11 @@ static int replay(const struct command *command, int argc, char **argv)
     uint64_t number;
     for (int option; (option = command_option(command, argc, argv, options)) != -1;) {
         if (option == 'n' && !text_number_or_hex(optarg, 0, 0xffffff, &number))
-            return command_misused(command, "\"%s\" is no number of a queue pair.", optarg);
+            return command_misused(command, "\"%s\" is not a number of a queue pair.", optarg);
         if (option == 'n')
             replayed.wanted = (long)number;
         if (option == 'u' && !text_number_or_hex(optarg, 1, UINT32_MAX, &number))
-            return command_misused(command, "\"%s\" is no number of records.", optarg);
+            return command_misused(command, "\"%s\" is not a number of records.", optarg);
         if (option == 'u')
             replayed.until = number;
         stripped = option == 's' ? optarg : stripped;

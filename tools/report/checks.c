@@ -54,7 +54,7 @@ static json_t *read_findings(const char *path)
     for (unsigned number = 1; findings && getline(&text, &room, file) > 0; number++) {
         json_t *line = facts_parse(text, strlen(text));
         if (!take_line(findings, line)) {
-            complain("\"%s\" is no report of the checker: line %u.", path, number);
+            complain("\"%s\" is not a report of the checker: line %u.", path, number);
             json_decref(findings);
             findings = NULL;
         }

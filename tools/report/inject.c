@@ -84,7 +84,7 @@ const struct command inject_command = {
             "  --clear           remove all of them\n" MEETING_HELP_DIR
             "  --json            print the rules as a JSON object (docs/reference/json.md)\n"
             "\n"
-            "Rules are those of scripts (docs/reference/scripts.md):\n"
+            "Rules are written as in scripts (docs/reference/scripts.md):\n"
             "  softverbs inject 4711 'when work, on qp 0x12, once: complete RETRY_EXC_ERR'\n"
             "They are in force when the command returns. A process that has had rules for\n"
             "packets sends all READs and WRITEs as packets, also after --clear.\n",

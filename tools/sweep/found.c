@@ -161,7 +161,7 @@ bool found_conclude(const struct found *found)
     size_t worse = 0;
     for (size_t i = 0; i < found->count; i++)
         worse += !is_borne(&found->runs[i]);
-    printf("%zu faults, %zu of which the program did not report.\n", found->count, worse);
+    printf("%zu faults, %zu unreported by the program.\n", found->count, worse);
     return !worse;
 }
 

@@ -124,7 +124,7 @@ static void show_list(struct top *top)
     size_t shown = count - top->from < page.most ? count - top->from : page.most;
     if (!count)
         terminal_line(TERMINAL_PLAIN,
-                      top->now.seen.count ? "No row has these letters, or there is none." : MEETING_NONE);
+                      top->now.seen.count ? "No row has these letters, or the table is empty." : MEETING_NONE);
     for (size_t i = count ? shown : 1; i < page.most; i++)
         terminal_line(TERMINAL_PLAIN, "");
     show_foot(top, page_hidden(&page));

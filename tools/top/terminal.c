@@ -29,7 +29,7 @@ static struct {
 bool terminal_is_able(const char **why)
 {
     const char *type = getenv("TERM");
-    *why = !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) ? "standard input and output are no terminal"
+    *why = !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) ? "standard input and output are not a terminal"
            : !type || !*type                               ? "TERM is not set"
            : !strcmp(type, "dumb")                         ? "the terminal is \"dumb\""
                                                            : NULL;

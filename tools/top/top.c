@@ -92,9 +92,9 @@ static bool take_interval(const char *text, double *interval)
 static int take_option(const struct command *command, int option, struct options *options)
 {
     if (option == 'i' && !take_interval(optarg, &options->interval))
-        return command_misused(command, "\"%s\" is no interval: 0.1 to 3600 seconds.", optarg);
+        return command_misused(command, "\"%s\" is not an interval: 0.1 to 3600 seconds.", optarg);
     if (option == 'n' && !text_number(optarg, 1, UINT64_MAX, &options->count))
-        return command_misused(command, "\"%s\" is no number of tables.", optarg);
+        return command_misused(command, "\"%s\" is not a number of tables.", optarg);
     options->batch |= option == 'b' || option == 'n';
     options->choice.totals |= option == 't';
     options->sort = option == 's' ? optarg : options->sort;
@@ -167,8 +167,8 @@ const struct command top_command = {
             "On a terminal the key \"h\" shows the keys and explains the columns, \"q\" ends. Tab\n"
             "switches between processes and queue pairs; Enter shows all of one, with its\n"
             "story. Rates are per second, in units of 1000. A process whose name begins with\n"
-            "\"silent:\" is stopped, hangs, or is another user's. The values are those of\n"
-            "\"softverbs show\" and \"softverbs stat\"; programs use \"softverbs stat --json\".\n",
+            "\"silent:\" is stopped, hangs, or is another user's. \"softverbs show\" and\n"
+            "\"softverbs stat\" have the same values; programs use \"softverbs stat --json\".\n",
     .letters = "qs:f:ti:bn:",
     .run = run_top,
 };

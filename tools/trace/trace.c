@@ -242,7 +242,7 @@ static int trace(const struct command *command, int argc, char **argv)
     }
     trace->process.pid = pid ? live_process_number(pid) : 0;
     if (pid && !trace->process.pid)
-        status = command_misused(command, "\"%s\" is no number of a process.", pid);
+        status = command_misused(command, "\"%s\" is not a number of a process.", pid);
     else if (!pid == (optind == argc))
         status = command_misused(command, "It needs either a program, or -p and the number of a process.");
     else if (!(status = find_process(command, trace)))

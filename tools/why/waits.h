@@ -3,7 +3,7 @@
 
 #include "facts/seen.h"
 
-#define WAITS_FOR_NOTHING "Nothing of softverbs stands out: something is under way, or it waits for something else."
+#define WAITS_FOR_NOTHING "No wait within softverbs was found: something is under way, or it waits for something else."
 
 /* An array of sentences, WAITS_FOR_NOTHING where there is nothing else: the caller's. The processes are all of the
  * directory now, one of them, and the same one earlier, or NULL. */

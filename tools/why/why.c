@@ -175,8 +175,8 @@ static int tell_identifier(const char *directory, const struct question *questio
     if (!stories)
         return EXIT_USAGE;
     if (!found)
-        complain("No process%s has identifier %lu here, and none has left its story.", pid ? " of this number" : "",
-                 question->number);
+        complain("No process%s has identifier %lu here, and no process has left its story.",
+                 pid ? " of this number" : "", question->number);
     else if (question->as_json)
         emit(json_incref(stories));
     else
@@ -193,7 +193,7 @@ static void complain_of_none(const struct question *question, int silent)
         complain("\"%s\" has no story of queue pair 0x%lx.", question->from, question->qp);
     else
         complain("No process%s has a queue pair 0x%lx here%s.", question->last ? "" : " that lives", question->qp,
-                 question->last ? " and has left its story" : ", and none has left its story");
+                 question->last ? " and has left its story" : ", and no process has left its story");
 }
 
 static void print_stories(const json_t *stories)
@@ -342,11 +342,11 @@ const struct command why_command = {
             "                    ends if both are on this host; with --last of processes that\n"
             "                    have ended\n"
             "  --cq NUMBER       print the last events of this completion queue, and the fate\n"
-            "                    of the event of its completions; --srq NUMBER those of this\n"
+            "                    of the event of its completions; --srq NUMBER: of this\n"
             "                    shared receive queue (\"softverbs show\" has the numbers)\n"
             "  --id NUMBER       print the story of this identifier of librdmacm and its\n"
             "                    connection, from both ends: which rejected it, or why no\n"
-            "                    answer comes; with --last of processes that have ended\n"
+            "                    answer arrived; with --last of processes that have ended\n"
             "  --events          print the last events of each process: refused calls,\n"
             "                    asynchronous events, changes of devices, actions of a script\n"
             "  --from FILE       print the stories in a file of \"run --story FILE\": of this\n"

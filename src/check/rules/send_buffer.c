@@ -32,7 +32,7 @@ static bool compare_previous(struct shadow *qp, struct wqe *wqe)
                                         .posted = last->posted,
                                         .created = &qp->created},
                 "The buffer of a %s of queue pair 0x%x is filled again for the next post, before its completion (wr_id "
-                "%llu, %u bytes, of which max_inline_data is %u)",
+                "%llu, %u bytes, max_inline_data %u)",
                 wqe_name(last), qp->number, (unsigned long long)last->wr_id, last->length, qp->qp.cap.max_inline_data);
     return is_same_buffer(last, wqe);
 }

@@ -232,7 +232,7 @@ int device_find_pkey(struct ibv_context *ibv, uint8_t port, __be16 pkey)
         return refused_minus(refuse_port(port));
     if (pkey != htons(DEVICE_PKEY))
         return refused_minus(
-            refuse(EINVAL, REASON_PKEY, "P_Key 0x%x, and that of the port is 0x%x", ntohs(pkey), DEVICE_PKEY));
+            refuse(EINVAL, REASON_PKEY, "P_Key 0x%x, and the port has 0x%x", ntohs(pkey), DEVICE_PKEY));
     return 0;
 }
 

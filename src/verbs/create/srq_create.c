@@ -189,7 +189,8 @@ struct ibv_srq *srq_create_ex(struct ibv_context *context, struct ibv_srq_init_a
             refuse(EINVAL, REASON_SRQ_NO_PD, "comp_mask is 0x%x, pd %p", init->comp_mask, (void *)init->pd));
     const struct srq_kind *kind = srq_kind_find(type);
     if (!kind)
-        return refused_null(refuse_because(EINVAL, REASON_SRQ_UNKNOWN_BITS, "srq_type is %u, which is none", type));
+        return refused_null(
+            refuse_because(EINVAL, REASON_SRQ_UNKNOWN_BITS, "srq_type is %u, which is not a type", type));
     return create_of_kind(kind, init);
 }
 

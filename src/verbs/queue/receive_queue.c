@@ -167,7 +167,7 @@ cold static void tell_refusal(const struct receive_queue *queue, const struct ib
     snprintf(call, sizeof call, "%s 0x%x: %s of wr_id %llu", owner->kind, owner->number, owner->call,
              (unsigned long long)wr->wr_id);
     if (error == ENOMEM)
-        refuse_in(call, error, REASON_RECEIVE_QUEUE_FULL, "a queue of %u, of which %u wait for a message",
+        refuse_in(call, error, REASON_RECEIVE_QUEUE_FULL, "a queue of %u receives, and %u wait for a message",
                   queue->capacity, count);
     else
         refuse_in(call, error, REASON_TOO_MANY_SGES, "%d elements, and the queue was made for %u", wr->num_sge,

@@ -50,7 +50,7 @@ def lacks(suite, host, pid, parts):
 def names_what_is_missing(suite, *more):
     with running(suite, SERVER, PORT) as server, running(suite, CLIENT, PORT, ADDRESSES[SERVER][0], *more) as client:
         for host, pid in ((SERVER, server), (CLIENT, client)):
-            says(suite, host, pid, "is connected with", "(on another host)", "RDMA_CM_EVENT_DISCONNECTED comes when one side calls rdma_disconnect")
+            says(suite, host, pid, "has been connected with", "(on another host)", "RDMA_CM_EVENT_DISCONNECTED comes when one side calls rdma_disconnect")
         if more:
             says(suite, SERVER, server, "has no receive posted (ibv_post_recv) for a message of its peer, to which it sent")
             says(suite, CLIENT, client, "its peer has no receive posted (ibv_post_recv): it answered", "times that it is not ready")

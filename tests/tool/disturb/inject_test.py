@@ -252,7 +252,7 @@ def rules_that_come_later_are_met_alone_where_some_of_the_script_are_for_another
 
 def what_is_wrong_is_refused_and_nothing_changes():
     with _running() as program:
-        expect(softverbs("inject", program.pid, "when work: explode"), 1, b"", [b'line 1, column 12: "explode" is no action.'])
+        expect(softverbs("inject", program.pid, "when work: explode"), 1, b"", [b'line 1, column 12: "explode" is not an action.'])
         expect(softverbs("inject", program.pid, "when work: complete GENERAL_ERR", "when"), 1, b"", [b"line 2, column 5"])
         expect(softverbs("inject", "--list", program.pid), out=b"The process has no rules.\n")
         expect(softverbs("inject", program.pid), 2, b"", [b"either rules, or --list or --clear"])

@@ -286,7 +286,7 @@ def packets_are_forged():
         assert status in [end[1] for end in _sends(_ends(out))] and calls == {"forge": 1, "drop": 1} and "by line 1" in err[0], (kind, out, err)
     for kind in "CNP", "OLD_ACK", "RNR", "NAK_SEQUENCE":
         out, err, calls = _counted(f'when packet, opcode "RC ACK*", once: forge {kind}')
-        assert _sends(_ends(out)) == GOOD and calls == {"forge": 1} and "comes behind a forged packet" in err[0], (kind, out, err)
+        assert _sends(_ends(out)) == GOOD and calls == {"forge": 1} and "follows a forged packet" in err[0], (kind, out, err)
     assert _sends(_ends(_counted('when packet, opcode "RC ACK*", nth 99: forge NAK_REMOTE_ACCESS')[0])) == GOOD
 
 
@@ -508,10 +508,10 @@ def a_script_is_a_file():
 
 def wrong_scripts_are_refused_before_the_program_starts():
     expect(softverbs("run", "--inject", "when ibv_reg_mr: explode", "--", "echo", "started"), 2, b"",
-           [b"SOFTVERBS_INJECT, line 1, column 18: \"explode\" is no action."])
+           [b"SOFTVERBS_INJECT, line 1, column 18: \"explode\" is not an action."])
     expect(softverbs("run", "--script", "/no/such", "--", "echo", "started"), 2, b"", [b"/no/such can't be read: No such file"])
     expect(softverbs("run", "--script", "/dev/stdin", "--", "echo", "started", input=b"ibv_reg_mr:error=ENOMEM"), 2, b"",
-           [b"/dev/stdin is no regular file"])
+           [b"/dev/stdin is not a regular file"])
 
 
 def without_run_a_wrong_script_is_reported_and_nothing_is_disturbed():

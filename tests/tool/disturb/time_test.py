@@ -72,10 +72,10 @@ def clients_bear_a_bad_network():
 
 def what_is_no_share_is_refused():
     for text in "0", "1.5", "-0.1", "0.00001", "1e-2", "0,01", ".5x", "fast", "0.", "99999999999999999999", "0.5.5":
-        expect(softverbs("run", "--time-scale", text, "--", "true"), 2, b"", [b"--time-scale", text.encode(), b"no number from 0.0001 to 1"])
+        expect(softverbs("run", "--time-scale", text, "--", "true"), 2, b"", [b"--time-scale", text.encode(), b"not a number from 0.0001 to 1"])
     for text in "1", "0.5", "0.0001", "1.000000", "0.123456789":
         expect(softverbs("run", "--time-scale", text, "--", "true"), 0, b"", b"")
-    expect(softverbs("run", "--", "true", env={"SOFTVERBS_TIME_SCALE": "2"}), 2, b"", [b"SOFTVERBS_TIME_SCALE=2", b"no number from 0.0001 to 1"])
+    expect(softverbs("run", "--", "true", env={"SOFTVERBS_TIME_SCALE": "2"}), 2, b"", [b"SOFTVERBS_TIME_SCALE=2", b"not a number from 0.0001 to 1"])
 
 
 if __name__ == "__main__":

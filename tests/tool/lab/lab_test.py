@@ -61,13 +61,13 @@ def the_status_is_that_of_the_program():
 
 
 def mistakes_have_sentences():
-    for arguments, said in ((["--hosts", "0", "true"], "no number of hosts from 1 to 64"), (["--hosts", "65", "true"], "from 1 to 64"),
+    for arguments, said in ((["--hosts", "0", "true"], "not a number of hosts from 1 to 64"), (["--hosts", "65", "true"], "from 1 to 64"),
                             (["--hosts", "a,b,a", "true"], 'The name "a" is taken'), (["--hosts", "a,,b", "true"], "can't be the name of a host"),
                             (["true"], "It needs the number of hosts, such as --hosts 4."), (["--hosts", "2"], "It needs a program to run, or --shell."),
                             (["--hosts", "2", "--shell", "true"], "It needs a program"), (["--hosts", "1", "--profile", "no", "true"], "no profile")):
         done = softverbs("lab", *arguments)
         assert done.returncode == 2 and said in " ".join(done.stderr.decode().split()), told(done)
-    expect(softverbs("on", "h2", "true"), 2, b"", [b"This is no lab"])
+    expect(softverbs("on", "h2", "true"), 2, b"", [b"This is not a lab"])
     assert "The lab has no host" in _shell(1, "softverbs on h2 -- true 2>&1", status=2)
     assert "It needs a program to run on" in _shell(1, "softverbs on h1 2>&1", status=2)
 
@@ -129,7 +129,7 @@ def in_a_chroot_root_has_a_lab():
 def in_a_chroot_others_hear_why_there_is_none():
     done = _in_chroot(*cases.identity(USER), cases.SOFTVERBS, "lab", "--hosts", "1", "--", "true")
     said = " ".join(done.stderr.decode().split())
-    assert done.returncode == 125 and "its root directory is no mount point (a chroot)" in said, told(done)
+    assert done.returncode == 125 and "its root directory is not a mount point (a chroot)" in said, told(done)
 
 
 def without_rights_a_sentence_says_so():
@@ -315,7 +315,7 @@ def mistakes_in_links_have_sentences():
                         ("mtu=100", "is not from 1280")):
         done = softverbs("lab", "--hosts", "2", "--link", words, "true")
         assert done.returncode == 2 and said in " ".join(done.stderr.decode().split()), told(done)
-    expect(softverbs("lab", "link", "h1", "down"), 2, b"", [b"This is no lab"])
+    expect(softverbs("lab", "link", "h1", "down"), 2, b"", [b"This is not a lab"])
     assert _shell(2, "softverbs lab link h1 loss=1%; softverbs lab link >/dev/null; softverbs lab link h1 delay=1us") == ""
     assert "nothing that a link can have" in " ".join(_shell(2, "softverbs lab link h1 nix 2>&1", status=2).split())
     expect(softverbs("lab", "--hosts", "2", "--topology", "/nowhere", "true"), 2, b"", [b"can't be read"])

@@ -252,7 +252,7 @@ def a_peer_that_is_stopped_is_said_to_be_so():
         ours, own = _lines("stopped-late")
         if "which is stopped" in str(ours):
             break
-    _one(ours, SILENT + "the number of the peer's queue pair is one of process ", "which is stopped (SIGSTOP, or a debugger)", "(reason 105)")
+    _one(ours, SILENT + "the number of the peer's queue pair belongs to process ", "which is stopped (SIGSTOP, or a debugger)", "(reason 105)")
     assert own == ["transport retry counter exceeded, vendor_err 105"], own
 
 

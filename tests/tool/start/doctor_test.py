@@ -64,7 +64,7 @@ def a_good_machine_is_said_to_be_good():
 
 def a_slip_in_the_name_of_a_variable_is_found():
     verdict, sentence = _lines(_doctor(env={"SOFTVERBS_FAULTS": "drop=1%"}))["settings"]
-    assert verdict == "problem" and sentence == "SOFTVERBS_FAULTS is no setting; SOFTVERBS_FAULT is one.", sentence
+    assert verdict == "problem" and sentence == "SOFTVERBS_FAULTS is not a setting; SOFTVERBS_FAULT is one.", sentence
     verdict, sentence = _lines(_doctor(env={"SOFTVERBS_OF_THE_USER": "1"}))["settings"]
     assert verdict == "warning" and "SOFTVERBS_OF_THE_USER" in sentence, sentence
     assert _lines(_doctor(env={"SOFTVERBS_TARBALL": "x", "SOFTVERBS_INPUT_OPTIONS": "x"}))["settings"][0] == "ok"

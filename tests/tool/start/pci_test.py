@@ -139,14 +139,14 @@ def a_tree_of_sysfs_has_it():
 def mistakes_are_refused_with_a_cure():
     machine = os.listdir(BUS)[:1] if os.path.exists(BUS) else []
     for text, words in {
-        "0000:18": "no PCI address. One is 0000:18:00.0", "18:00.0": "no PCI address", "0000:18:20.0": "no PCI address", "0000:18:00.8": "no PCI address",
-        ",": "names no function", "0000:1G:00.0": "no PCI address", "pci0000:17": "no PCI address", "pci0000:17/18": "no PCI address", "numa=0": "The address comes first",
+        "0000:18": "not a PCI address. One is 0000:18:00.0", "18:00.0": "not a PCI address", "0000:18:20.0": "not a PCI address", "0000:18:00.8": "not a PCI address",
+        ",": "names no function", "0000:1G:00.0": "not a PCI address", "pci0000:17": "not a PCI address", "pci0000:17/18": "not a PCI address", "numa=0": "Write the address first",
         "0000:18:00.0,numa=x": "numa is the number of a NUMA node", "0000:18:00.0,numa=-2": "numa is", "0000:18:00.0,colour=1":
         "the keys are numa, cpus, speed, width, vendor", "0000:18:00.0,gpu=0000:18:00.0": "0000:18:00.0 is given twice",
-        "0000:18:00.0,numa=0,numa=1": "numa stands twice behind 0000:18:00.0", "0000:18:00.0,speed=7GT/s": "speed is 2.5GT/s, 5GT/s, 8GT/s",
+        "0000:18:00.0,numa=0,numa=1": "numa is given twice for 0000:18:00.0", "0000:18:00.0,speed=7GT/s": "speed is 2.5GT/s, 5GT/s, 8GT/s",
         "0000:18:00.0,width=0": "width is a number of lanes", "0000:18:00.0,cpus=3-1": "cpus is a list", "0000:18:00.0,cpus=1+": "cpus is a list",
         "0000:18:00.0,vendor=0xffff": "vendor is a number below 0xffff", "0000:18:00.0,0000:19:00.0": "2 PCI addresses for 1 device; --devices 2 makes",
-        "pci0000:17/0000:17:01.0/0000:18:00.0,gpu=pci0000:17/0000:17:02.0/0000:18:01.0": "bus 0000:18 lies at two places",
+        "pci0000:17/0000:17:01.0/0000:18:00.0,gpu=pci0000:17/0000:17:02.0/0000:18:01.0": "bus 0000:18 is at two places",
         "0000:18:00.0,gpu=pci0000:18/0000:18:00.0/0000:19:00.0": "0000:18:00.0 can't be a bridge in the path of 0000:19:00.0",
         "pci0000:01" + "".join(f"/0000:0{bus}:00.0" for bus in range(1, 10)): "at most 7 functions",
         **{name: f"{name} is a device of this machine" for name in machine},
@@ -154,7 +154,7 @@ def mistakes_are_refused_with_a_cure():
         done = expect(softverbs("run", "--pci", text, "true"), status=2, err=None)
         assert words in done.stderr.decode() and done.stderr.count(b"\n") == 1, (text, done.stderr)
     done = expect(softverbs("run", "true", env={"SOFTVERBS_PCI": "0000:18"}), status=2, err=None)
-    assert b"no PCI address" in done.stderr, done.stderr
+    assert b"not a PCI address" in done.stderr, done.stderr
 
 
 if __name__ == "__main__":

@@ -174,7 +174,7 @@ def bad_options_are_2():
     expect(softverbs("run", "--net", "nowhere0", "true"), 2, b"", [b'interface "nowhere0"'])
     expect(softverbs("run", "--link-layer", "token-ring", "true"), 2, b"", [b'"token-ring"', b"ib and ethernet"])
     expect(softverbs("run", "--link-layer", "ib", "--net", "lo", "true"), 2, b"", [b"InfiniBand", b'"lo"'])
-    expect(softverbs("run", "--fault", "drop=5", "true"), 2, b"", [b'"5" is no percentage', b"drop=1%,"])
+    expect(softverbs("run", "--fault", "drop=5", "true"), 2, b"", [b'"5" is not a percentage', b"drop=1%,"])
     expect(softverbs("run", "--fault=loss=5%", "true"), 2, b"", [b'"loss" is not one of drop,'])
     expect(softverbs("run"), 2, b"", [b"It needs a program to run"])
     expect(softverbs("run", "--"), 2, b"", [b"It needs a program to run"])
@@ -280,7 +280,7 @@ def devices_have_the_names_that_the_user_gives():
 def a_slip_in_the_name_of_a_setting_is_refused():
     for slip, meant in (("SOFTVERBS_FAULTS", b"SOFTVERBS_FAULT is one"), ("SOFTVERBS_DEVICE", b"SOFTVERBS_DEVICES is one"), ("SOFTVERBS_DIRS", b"SOFTVERBS_DIR is one"),
                         ("SOFTVERBS_LINKLAYER", b"SOFTVERBS_LINK_LAYER is one"), ("SOFTVERBS_CAPTUER", b"SOFTVERBS_CAPTURE is one")):
-        expect(run("true", env={slip: "1"}), 2, b"", [slip.encode() + b" is no setting; " + meant])
+        expect(run("true", env={slip: "1"}), 2, b"", [slip.encode() + b" is not a setting; " + meant])
     for other in ("SOFTVERBS_TARBALL", "SOFTVERBS_INPUT_OPTIONS", "SOFTVERBS_OF_THE_USER"):
         expect(run("true", env={other: "1"}))
 

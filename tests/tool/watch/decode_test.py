@@ -194,7 +194,7 @@ def a_part_of_a_block_is_skipped_and_told():
         blocks = _blocks(capture)
         packets = len(blocks) - 3
         _write(path, capture[:blocks[4] + 32] + capture[blocks[5]:])
-        done = expect(softverbs("decode", path), 1, None, [b"32 bytes that are no whole blocks were skipped"])
+        done = expect(softverbs("decode", path), 1, None, [b"32 bytes that are not whole blocks were skipped"])
         assert f"{packets - 1} RoCEv2 packets, 0 of them wrong" in done.stdout.decode(), done.stdout
         assert b'"skipped": 32' in softverbs("decode", "--json", path).stdout
 

@@ -133,7 +133,7 @@ def one_process_alone_can_be_meant():
 def another_device_hears_nothing():
     with _watching("right", SOFTVERBS_DEVICES="left,right") as watcher:
         devices = {"SOFTVERBS_DEVICES": "left,right"}
-        expect(softverbs("event", "gid-change", "left", env=devices), out=b"No process had the device open, so none got the event.\n")
+        expect(softverbs("event", "gid-change", "left", env=devices), out=b"No process had the device open, so no process got the event.\n")
         expect(softverbs("event", "sm-change", "right", env=devices))
         watcher.until("IBV_EVENT_SM_CHANGE")
         assert watcher.events() == [("IBV_EVENT_SM_CHANGE", "1")], watcher.text

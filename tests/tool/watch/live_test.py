@@ -69,7 +69,7 @@ def a_part_of_a_block_is_left_out():
         file.write(whole[:blocks[3] + 32] + whole[blocks[4]:])
     with open(copy, "wb") as out, _follow(path, out) as follower:
         _wait_for(lambda: len(_content(copy)) == len(whole) - (blocks[4] - blocks[3]))
-        assert b"32 bytes that are no whole blocks were left out" in follower.stderr.readline()
+        assert b"32 bytes that are not whole blocks were left out" in follower.stderr.readline()
     assert _content(copy) == whole[:blocks[3]] + whole[blocks[4]:]
     expect(softverbs("decode", copy), out=None)
 

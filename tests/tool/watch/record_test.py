@@ -154,13 +154,13 @@ def what_is_no_whole_recording_is_said_to_be_none():
     of(whole[:-3], b"ends within a record, at byte")
     of(whole[:5], b"ends within a record")
     of(b"", b"is empty: no process wrote to it")
-    of(b"\x0a\x0d\x0d\x0a" + whole, b"is no recording: it does not begin with \"SVRECORD\"")
+    of(b"\x0a\x0d\x0d\x0a" + whole, b"is not a recording: it does not begin with \"SVRECORD\"")
     of(HEAD[:8] + struct.pack("<I", 7) + whole[12:], b"has the form 7, and this softverbs reads 1")
     for kind in (b"\x00" * 16, b"\xff" * 16):
         of(whole + kind, b"is damaged: no record begins at byte %d" % len(whole))
     expect(softverbs("replay", f"{TEMPORARY}/none.rec"), 1, b"", [b"can't be read: No such file"])
     expect(softverbs("replay"), 2, b"", [b"needs one recording"])
-    expect(softverbs("replay", "--qp", "many", path), 2, b"", [b"\"many\" is no number of a queue pair"])
+    expect(softverbs("replay", "--qp", "many", path), 2, b"", [b"\"many\" is not a number of a queue pair"])
     golden = f"{TREE}/tests/golden/no-receive.rec"
     expect(softverbs("replay", "--qp", "0x1", golden), 1, None, [b"no-receive.rec has no queue pair 0x1; without --qp all queue pairs are shown"])
 
@@ -207,7 +207,7 @@ def a_file_that_is_no_recording_stays():
     path = f"{TEMPORARY}/precious"
     with open(path, "w", encoding="utf-8") as file:
         file.write("precious")
-    expect(softverbs("run", "--record", path, "--", "true"), 125, b"", [b"is no recording, and stays as it is"])
+    expect(softverbs("run", "--record", path, "--", "true"), 125, b"", [b"is not a recording, and stays as it is"])
     with open(path, encoding="utf-8") as file:
         assert file.read() == "precious"
     expect(softverbs("run", "--record", f"{TEMPORARY}/none/x", "--", "true"), 125, b"", [b"Nothing can be recorded to"])

@@ -159,11 +159,11 @@ def a_signal_gives_the_screen_back():
 
 
 def without_a_terminal_it_says_what_does_without():
-    expect(softverbs("top"), 2, err=[b"Standard input and output are no terminal", b"softverbs top --batch"])
+    expect(softverbs("top"), 2, err=[b"Standard input and output are not a terminal", b"softverbs top --batch"])
     with Terminal(f"TERM=dumb {SOFTVERBS} top") as terminal:
         terminal.until(lambda text: 'The terminal is "dumb"' in text and "[ended 2]" in text)
-    for wrong, words in ((["--sort", "nothing"], b'There is no column "nothing"'), (["-n", "0"], b'"0" is no number of tables'),
-                         (["-i", "0"], b'"0" is no interval'), (["--json"], b"softverbs stat --json"), (["x"], b'no argument "x"')):
+    for wrong, words in ((["--sort", "nothing"], b'There is no column "nothing"'), (["-n", "0"], b'"0" is not a number of tables'),
+                         (["-i", "0"], b'"0" is not an interval'), (["--json"], b"softverbs stat --json"), (["x"], b'no argument "x"')):
         expect(softverbs("top", "--batch", *wrong), 2, err=[words])
 
 

@@ -299,7 +299,7 @@ def a_ring_that_is_none_is_not_written_to():
     with open(path, "wb") as file:
         file.write(bytes(1 << 20))
     done = cases.run(PROGRAM, "work", env={"SOFTVERBS_TRACE_RING": path, "SOFTVERBS_LOG": "warn"})
-    assert done.returncode == 0 and b"no trace is written: it is no ring of a trace" in done.stderr, cases.told(done)
+    assert done.returncode == 0 and b"no trace is written: it is not the ring of a trace" in done.stderr, cases.told(done)
     with open(path, "rb") as file:
         assert not any(file.read())
     os.unlink(path)

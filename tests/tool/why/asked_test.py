@@ -68,7 +68,7 @@ def a_peer_of_another_user_is_not_asked():
         raise cases.Skip("only root can give files away")
     status, _, lines = _play("stranger")
     assert status == "transport retry counter exceeded, 105", (status, lines)
-    assert any(f"{SILENT}the number of the peer's queue pair is one of process " in line and "(asked), which is another user's and is not asked (reason 105)" in line
+    assert any(f"{SILENT}the number of the peer's queue pair belongs to process " in line and "(asked), which is another user's and is not asked (reason 105)" in line
                for line in lines), lines
 
 

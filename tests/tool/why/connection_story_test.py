@@ -46,7 +46,7 @@ LIVE = {
                     "before this one calls rdma_disconnect, too."],
     "killed": [IDLE, "The process of the other end has ended without a word: it was killed, or called _exit."],
     "connected": [IN_STATE.format("established"), "Its other end is identifier N of S, in state established.",
-                  "It is connected for N seconds, with queue pair N."],
+                  "It has been connected for N seconds, with queue pair N."],
 }
 # The texts that differ once both have ended, and the causes that leave nothing: connections that ended as they should.
 NOT_ANSWERED = [IDLE, "Its other end is identifier N of S, in state REQ rcvd.", REJECTED]
@@ -115,10 +115,10 @@ def programs_that_wait_before_there_is_a_connection_have_their_next_call():
     with made("not-connected") as (numbers, identifier, end):
         said = {each["pid"]: each["waits"] for each in json.loads(expect(softverbs("why", "--json")).stdout)}
         of_qp, of_id = said[numbers[0]]
-        assert "is in INIT: librdmacm brings that of an identifier to RTR and RTS" in of_qp, said
-        assert of_id == f"Identifier {identifier} is in state route resolved: no connection is being made: next comes rdma_connect.", said
+        assert "is in INIT: librdmacm moves the queue pair of an identifier to RTR and RTS" in of_qp, said
+        assert of_id == f"Identifier {identifier} is in state route resolved: no connection is being made: the next call is rdma_connect.", said
         (listens,) = said[numbers[1]]
-        assert f"listens at 0.0.0.0:{numbers[2]} for " in listens and "no request for a connection waits" in listens, said
+        assert f"has listened at 0.0.0.0:{numbers[2]} for " in listens and "no request for a connection waits" in listens, said
         end()
 
 
@@ -137,7 +137,7 @@ def an_identifier_that_was_only_made_has_its_next_call():
     with made("nobody") as (numbers, _, end):
         said = {each["pid"]: each["waits"] for each in json.loads(expect(softverbs("why", "--json")).stdout)}
         (line,) = said[numbers[1]]
-        assert re.fullmatch(r"Identifier \d+ is in state idle: no connection is being made: next comes rdma_resolve_addr, or rdma_bind_addr\.", line), said
+        assert re.fullmatch(r"Identifier \d+ is in state idle: no connection is being made: the next call is rdma_resolve_addr or rdma_bind_addr\.", line), said
         end()
 
 

@@ -11,7 +11,7 @@ import cases
 from cases import BUILD, TEMPORARY
 from ends import End, connect
 
-CONNECTED = "is connected with 127.0.0.1:"
+CONNECTED = "has been connected with 127.0.0.1:"
 NO_EVENT = "and no event waits: RDMA_CM_EVENT_DISCONNECTED comes when one side calls rdma_disconnect."
 UNFETCHED = "has 1 event that rdma_get_cm_event does not fetch."
 MOVED = "is in ERR: the program moved it there (or librdmacm, when it disconnects or is rejected), or its peer ended."
@@ -22,16 +22,16 @@ CASES = {
     "again": ("", "rdma_connect: Invalid argument", (), (MOVED,), ("No process of this directory listens at port ",),
               ("rdma_connect: identifier 0: its state is connect, not route resolved", "(reason 614)")),
     "killed": ("", "rdma_disconnect: success", None, (MOVED,), ("The process of the other end has ended without a word: it was killed, or called _exit.",), ()),
-    "channel": ("", "", (CONNECTED, NO_EVENT), (CONNECTED, NO_EVENT), ("It is connected for ",), ()),
+    "channel": ("", "", (CONNECTED, NO_EVENT), (CONNECTED, NO_EVENT), ("It has been connected for ",), ()),
     "goodbye": ("", "rdma_disconnect: success", (UNFETCHED,), (MOVED, "Identifier 0 called rdma_disconnect ", " has not answered: its program answers by rdma_disconnect, too."),
                 (" itself ended the connection (rdma_disconnect).", " has not fetched the event of it (rdma_get_cm_event): 1 waits."), ()),
-    "address": ("", "rdma_resolve_addr: Address already in use", (" listens at 127.0.0.1:",), (), (),
+    "address": ("", "rdma_resolve_addr: Address already in use", (" has listened at 127.0.0.1:",), (), (),
                 ("port ", "Address already in use")),
-    "reject": ("rdma_reject: Invalid argument", "", (CONNECTED, NO_EVENT), (CONNECTED, NO_EVENT), ("It is connected for ",),
+    "reject": ("rdma_reject: Invalid argument", "", (CONNECTED, NO_EVENT), (CONNECTED, NO_EVENT), ("It has been connected for ",),
                ("rdma_reject: identifier 1: its connection is in state established", "(reason 647)")),
     "late": ("", "send: RNR retry counter exceeded", ("1 receive waits for a message of the peer.",), ("is in ERR since its first error, RNR_EXCEEDED: ",),
-             ("It is connected for ",), ("A message came and no receive is posted (ibv_post_recv)", "(reason 216)", "(reason 106)")),
-    "stopped": ("", "", ("It did not answer within a second: it is stopped (SIGSTOP, a debugger)",), ("Identifier 0 waits for an answer of 127.0.0.1:",),
+             ("It has been connected for ",), ("A message came and no receive is posted (ibv_post_recv)", "(reason 216)", "(reason 106)")),
+    "stopped": ("", "", ("It did not answer within a second: it is stopped (SIGSTOP, a debugger)",), ("Identifier 0 has waited for an answer of 127.0.0.1:",),
                 (NO_ANSWER,), ()),
 }
 

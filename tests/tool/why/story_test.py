@@ -428,7 +428,7 @@ def what_stands_in_a_file_is_not_trusted():
 
 
 def what_is_not_there_is_said():
-    expect(softverbs("why", "--qp", "17"), 1, b"", [b"No process that lives has a queue pair 0x11 here, and none has left its story."])
+    expect(softverbs("why", "--qp", "17"), 1, b"", [b"No process that lives has a queue pair 0x11 here, and no process has left its story."])
     expect(softverbs("why", "--qp", "ten"), 2, b"", [b"\"ten\" is not the number of a queue pair."])
 
 

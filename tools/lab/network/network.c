@@ -144,7 +144,7 @@ static bool read_line(struct network *network, char *line, unsigned *leaf, char 
     char *rest = line, *word = strsep(&rest, " \t");
     if (!rest || !*word)
         return SAY_AND(!*word && !rest, why, size,
-                       "\"%s\" is no line of a topology: leaf, pair, core or link, and what belongs to it.", word);
+                       "\"%s\" is not a line of a topology: leaf, pair, core or link, and what belongs to it.", word);
     if (!strcmp(word, "leaf") || !strcmp(word, "pair"))
         return add_leaf(network, rest, *word == 'l', (*leaf)++, why, size);
     if (!strcmp(word, "core"))
@@ -153,7 +153,7 @@ static bool read_line(struct network *network, char *line, unsigned *leaf, char 
     if (!strcmp(word, "link") && rest)
         return network_change(network, target, rest, why, size);
     return SAY_AND(false, why, size,
-                   "\"%s\" is no line of a topology: leaf, pair, core or link, and what belongs to it.", word);
+                   "\"%s\" is not a line of a topology: leaf, pair, core or link, and what belongs to it.", word);
 }
 
 bool network_read(struct network *network, const char *path, char *why, size_t size)
