@@ -115,7 +115,7 @@ const struct command run_command = {
             "kernel's own RDMA devices are hidden. Only opening such a path by its name is\n"
             "redirected: the listings of /dev and of /sys/class do not show them, and neither\n"
             "do programs without libc (written in Go, static; \"softverbs sysfs DIR\" is for\n"
-            "those). $PATH begins with an \"rdma\" that shows these devices (link, dev,\n"
+            "those). The first \"rdma\" in $PATH shows these devices (link, dev,\n"
             "resource and statistic show) and leaves everything else to iproute2's.\n"
             "\n"
             "At a terminal a line says at the end that no process opened a device, if the\n"
