@@ -1,11 +1,11 @@
 /* How a program learns that a host can't be reached, or that it can: reach WHAT ... prints a line for each. For
  * unreachable_hosts.py.
  *
- *   rtr GID_INDEX ADDRESS...     a queue pair moves from INIT to RTR: the error, milliseconds, the hop limit that it
- * has then ah GID_INDEX ADDRESS...      an address handle is made: likewise send GID_INDEX ADDRESS...    a SEND to
- * queue pair 0x123456 there: how it ends resolve MILLISECONDS ADDRESS...  rdma_resolve_addr: the event, its status,
- * milliseconds again ADDRESS                resolves a link-local address, takes the source that was found, and
- * resolves from there */
+ * - rtr GID_INDEX ADDRESS...: a queue pair moves from INIT to RTR. The line has the error, milliseconds, the hop limit.
+ * - ah GID_INDEX ADDRESS...: an address handle is made. The line has the same.
+ * - send GID_INDEX ADDRESS...: a SEND to queue pair 0x123456 there. The line says how it ends.
+ * - resolve MILLISECONDS ADDRESS...: rdma_resolve_addr. The line has the event, its status, milliseconds.
+ * - again ADDRESS: resolves a link-local address, takes the source that was found, and resolves from there. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
