@@ -52,7 +52,7 @@ static bool tell_waiting(const struct ibv_comp_channel *handle)
     struct shadow *channel = shadow_find(SHADOW_CHANNEL, handle);
     bool unarmed = channel && is_unarmed(channel);
     if (channel)
-        HOOKS_CALL(waiting, channel);
+        HOOKS_CALL(waits.waiting, channel);
     shadow_unlock();
     return unarmed;
 }
@@ -62,7 +62,7 @@ static void tell_stuck(const struct ibv_comp_channel *handle)
     shadow_lock();
     struct shadow *channel = shadow_find(SHADOW_CHANNEL, handle);
     if (channel && is_unarmed(channel))
-        HOOKS_CALL(stuck, channel);
+        HOOKS_CALL(waits.stuck, channel);
     shadow_unlock();
 }
 

@@ -13,6 +13,26 @@ struct hooks_completion {
     enum ibv_wc_opcode opcode;
 };
 
+/* What becomes of memory. */
+struct hooks_memory {
+    /* The program frees memory that this work uses. */
+    void (*freed)(struct shadow *owner, const struct wqe *);
+    /* The program has unmapped memory that this work uses. */
+    void (*unmapped)(struct shadow *owner, const struct wqe *);
+    /* The library has registered the region, or registered it anew. */
+    void (*registered)(struct shadow *mr);
+};
+
+/* What keeps a thread or a peer waiting. */
+struct hooks_waits {
+    /* A thread is about to wait for an event of the channel (stuck: it has waited for long); no CQ of it was ever
+     * armed. */
+    void (*waiting)(struct shadow *channel);
+    void (*stuck)(struct shadow *channel);
+    /* `messages` for the queue pair have found no receive since the last time. */
+    void (*ran_out)(struct shadow *qp, uint64_t messages);
+};
+
 struct hooks {
     /* Called before the library has the work; `owner` is a QP, or the SRQ of a receive. */
     void (*posted)(struct shadow *owner, struct wqe *);
@@ -33,12 +53,7 @@ struct hooks {
     void (*destroyed)(struct shadow *, uint64_t began);
     /* The library has destroyed the object while another thread was in this call on it. */
     void (*destroyed_inside)(struct shadow *, const char *call);
-    /* The program frees memory that this work uses. */
-    void (*freed)(struct shadow *owner, const struct wqe *);
-    /* The program has unmapped memory that this work uses. */
-    void (*unmapped)(struct shadow *owner, const struct wqe *);
-    /* The library has registered the region, or registered it anew. */
-    void (*registered)(struct shadow *mr);
+    struct hooks_memory memory;
     void (*addressed)(struct shadow *ah, const struct ibv_ah_attr *);
     /* The program moves the identifier to another channel, and nothing has been moved yet. */
     void (*migrating)(struct shadow *cm_id);
@@ -46,12 +61,7 @@ struct hooks {
     void (*accepting)(struct shadow *cm_id, uint8_t depth);
     /* The library has refused a call that makes, changes or destroys an object. */
     void (*refused_call)(const char *call, int error);
-    /* A thread is about to wait for an event of the channel (stuck: it has waited for long); no CQ of it was ever
-     * armed. */
-    void (*waiting)(struct shadow *channel);
-    void (*stuck)(struct shadow *channel);
-    /* `messages` for the queue pair have found no receive since the last time. */
-    void (*ran_out)(struct shadow *qp, uint64_t messages);
+    struct hooks_waits waits;
     /* A child of a fork uses an object of its parent. */
     void (*used_by_child)(const struct shadow *, const char *call);
     /* The calling thread is in a signal handler. */

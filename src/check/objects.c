@@ -116,7 +116,7 @@ static struct ibv_mr *note_mr(struct ibv_mr *mr, void *address, size_t length, u
     uint64_t base = access & IBV_ACCESS_ZERO_BASED ? 0 : iova;
     if (shadow) {
         shadow_set_mr(shadow, &(struct shadow_mr){address, length, base, (int)access});
-        HOOKS_CALL(registered, shadow);
+        HOOKS_CALL(memory.registered, shadow);
     }
     shadow_unlock();
     return mr;
@@ -170,7 +170,7 @@ static int rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addre
             now.access = access;
         shadow_set_mr(shadow, &now);
         shadow_name(shadow, mr->lkey);
-        HOOKS_CALL(registered, shadow);
+        HOOKS_CALL(memory.registered, shadow);
     }
     shadow_unlock();
     return result;

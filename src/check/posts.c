@@ -127,7 +127,7 @@ static void see_rnrs(struct ibv_qp *ibv)
     shadow_lock();
     struct shadow *shadow = shadow_find(SHADOW_QP, ibv);
     if (shadow && sent > shadow->qp.rnrs) {
-        HOOKS_CALL(ran_out, shadow, sent - shadow->qp.rnrs);
+        HOOKS_CALL(waits.ran_out, shadow, sent - shadow->qp.rnrs);
         shadow->qp.rnrs = sent;
     }
     shadow_unlock();

@@ -39,7 +39,7 @@ static void note_freed(const char *memory, size_t length)
         return;
     const struct wqe *wqe = memory_find_user(memory, length, &owner);
     if (wqe)
-        HOOKS_CALL(freed, owner, wqe);
+        HOOKS_CALL(memory.freed, owner, wqe);
     shadow_unlock();
 }
 
@@ -75,7 +75,7 @@ static void note_unmapped(const char *memory, size_t length)
         return;
     const struct wqe *wqe = memory_find_user(memory, length, &owner);
     if (wqe)
-        HOOKS_CALL(unmapped, owner, wqe);
+        HOOKS_CALL(memory.unmapped, owner, wqe);
     shadow_unlock();
 }
 

@@ -24,4 +24,4 @@ static void stuck(struct shadow *channel)
         "A thread waits for an event, and no completion queue of the channel was ever armed");
 }
 
-const struct hooks rules_arming = {.waiting = waiting, .stuck = stuck};
+const struct hooks rules_arming = {.waits = {.waiting = waiting, .stuck = stuck}};

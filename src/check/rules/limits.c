@@ -30,4 +30,4 @@ static void registered(struct shadow *mr)
                 (unsigned long long)limit.rlim_cur >> 10);
 }
 
-const struct hooks rules_limits = {.registered = registered};
+const struct hooks rules_limits = {.memory.registered = registered};

@@ -34,4 +34,4 @@ static void taken(struct shadow *owner, const struct wqe *wqe)
         owner->srq.refilled = true;
 }
 
-const struct hooks rules_receives = {.ran_out = ran_out, .completed = watch_limit, .taken = taken};
+const struct hooks rules_receives = {.waits.ran_out = ran_out, .completed = watch_limit, .taken = taken};

@@ -130,5 +130,7 @@ static void freed(struct shadow *owner, const struct wqe *wqe)
                 (unsigned long long)wqe->sges[0].addr);
 }
 
-const struct hooks rules_regions = {
-    .posted = judge_access, .freed = freed, .unmapped = unmapped, .destroyed = destroyed, .completed = completed};
+const struct hooks rules_regions = {.posted = judge_access,
+                                    .memory = {.freed = freed, .unmapped = unmapped},
+                                    .destroyed = destroyed,
+                                    .completed = completed};
