@@ -18,6 +18,7 @@
 #include "diag/log_github.h"
 #include "diag/log_quota.h"
 #include "diag/log_room.h"
+#include "diag/log_wrap.h"
 #include "diag/output.h"
 
 enum { LINE = LAST_LINES_TEXT };
@@ -80,11 +81,19 @@ bool log_shown(enum log_level level)
 
 /* -- one line */
 
+/* Writes the line as its reader has it, and returns the length; 0: as it is. */
+static size_t for_reader(const char *line, char *to, size_t size)
+{
+    if (for_github)
+        return log_github_command(line, to, size);
+    return terminal_only ? log_wrap(line, log_wrap_columns(STDERR_FILENO), to, size) : 0;
+}
+
 static void print_line(char *line, size_t length)
 {
-    char command[2 * LINE];
-    size_t size = for_github ? log_github_command(line, command, sizeof command - 1) : 0;
-    char *text = size ? command : line;
+    char changed[2 * LINE];
+    size_t size = for_reader(line, changed, sizeof changed - 1);
+    char *text = size ? changed : line;
     length = size ? size : length;
     text[length++] = '\n';
     log_room_write(&output, text, length); /* a full disk or closed stderr must not disturb the program */

@@ -335,6 +335,16 @@ def in_a_job_the_log_has_them():
         assert b"export SOFTVERBS_LOG='" + level + b"'\n" in cases.softverbs("env", env=job).stdout, job
 
 
+def a_line_is_broken_between_words_at_the_windows_edge():
+    command = [SOFTVERBS, "run", "--", MISTAKES, "short-mask"]
+    wide, narrow = (cases.at_terminal(command, cases.environment(), columns)[1].splitlines() for columns in (1000, 72))
+    told = [line for line in wide if "IBV_QP_MIN_RNR_TIMER" in line]
+    assert len(told) == 1 and len(told[0]) > 72, wide
+    assert all(len(line) <= 72 for line in narrow) and len(narrow) > len(wide), narrow
+    mend = lambda lines: [re.sub(r"\[\d+\]|0x\w+", "N", line) for line in "\n".join(lines).replace("\n    ", " ").split("\n")]
+    assert mend(narrow) == mend(wide), (narrow, wide)
+
+
 def a_flood_is_held_back():
     source = ("import ctypes, os; v = ctypes.CDLL('libibverbs.so.1', use_errno=True);"
               "v.ibv_get_device_list.restype = v.ibv_open_device.restype = ctypes.c_void_p;"

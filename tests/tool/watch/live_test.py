@@ -146,7 +146,7 @@ def run_names_it_where_a_capture_cannot_go():
     os.mkfifo(fifo)
     for name in ("-", fifo, "/proc/self/fd/1", "/dev/null"):  # not every chroot has /dev/stdout
         done = softverbs("run", "--capture", name, "--", "true")
-        expect(done, 125, b"", [b"no file", b"softverbs live FILE"])
+        expect(done, 125, b"", [b"not a file", b"softverbs live FILE"])
 
 
 if __name__ == "__main__":
