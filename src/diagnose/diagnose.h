@@ -29,7 +29,7 @@ enum diagnosis_group {
     DIAGNOSE_STORY_END,      /* a story begins */
     DIAGNOSE_STORY_ATTEMPTS, /* how often its work was tried */
     DIAGNOSE_STORY_FLUSHED,  /* each that holds */
-    DIAGNOSE_STORY_RECEIVES, /* of the end that lacked one */
+    DIAGNOSE_RECEIVES,       /* the peer answered that it has none, until the repeats were used up */
     DIAGNOSE_STORY_WAIT,     /* it has had no error; `unpolled`: completions of either end wait */
     DIAGNOSE_DROP,           /* `count` packets were dropped; `needed`: the bytes of a receive that were needed */
     DIAGNOSE_OTHER_END,      /* it is not known */

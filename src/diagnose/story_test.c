@@ -109,8 +109,6 @@ static const struct {
     {DIAGNOSE_STORY_FLUSHED, {END, .flushed_sends = {1, true}}, DIAGNOSIS_FLUSHED_FIRST},
     {DIAGNOSE_STORY_FLUSHED, {END, .flushed_sends = {1, true}}, DIAGNOSIS_FLUSHED_LATER, &elsewhere},
     {DIAGNOSE_STORY_FLUSHED, {END, .flushed_receives = {1, true}}, DIAGNOSIS_RECEIVES_FLUSHED},
-    {DIAGNOSE_STORY_RECEIVES, {END, .recv_posted = {1, true}}, DIAGNOSIS_POSTED_SINCE},
-    {DIAGNOSE_STORY_RECEIVES, {END, .recv_posted = {0, true}}, DIAGNOSIS_NONE_POSTED},
     {DIAGNOSE_STORY_WAIT, {END, .state = "ERR", .waits = {120, true}}, DIAGNOSIS_MOVED_ITSELF},
     {DIAGNOSE_STORY_WAIT, {END, .waits = {120, true}}, DIAGNOSIS_STORY_UNSIGNALLED},
     {DIAGNOSE_STORY_WAIT, {END, .waits = {122, true}}, DIAGNOSIS_STORY_NO_ANSWER},
@@ -146,6 +144,34 @@ static void each_part_of_a_story_has_its_sentence(void **state)
     }
 }
 
+#define PEER "queue pair 0x34 of server (4711) "
+
+static const struct {
+    struct facts_qp peer;
+    const char *posting, *sentence;
+} receives[] = {
+    {{.state = "RTS", .recv_posted = {0, true}}, "ibv_post_recv", PEER "has no receive posted (ibv_post_recv)"},
+    {{.state = "SQD", .recv_posted = {1, true}}, "ibv_post_recv", PEER "has 1 receive posted since (ibv_post_recv)"},
+    {{.state = "RTR", .recv_posted = {0, true}, .srq = {5, true}},
+     "ibv_post_srq_recv",
+     PEER "has no receive posted (ibv_post_srq_recv to its shared receive queue with handle 5)"},
+    {{.state = "ERR", .recv_posted = {0, true}}, "ibv_post_recv", ""},
+    {{.busy = {true, true}}, "ibv_post_recv", ""},
+};
+
+static void what_the_peer_lacks_has_its_sentence(void **state)
+{
+    for (size_t i = 0; i < sizeof receives / sizeof *receives; i++) {
+        char text[DIAGNOSE_ROOM];
+        struct facts_qp peer = receives[i].peer;
+        peer.number = number(PEERS);
+        const struct known known = {.peer = &peer, .process = "server (4711)", .posting.peer = receives[i].posting};
+        enum diagnosis diagnosis = diagnose(DIAGNOSE_RECEIVES, &known);
+        seen[diagnosis] = true;
+        assert_string_equal(diagnose_words(diagnosis, &known, text, sizeof text), receives[i].sentence);
+    }
+}
+
 /* As in diagnose_test.c. */
 static void each_cause_has_a_case(void **state)
 {
@@ -161,5 +187,6 @@ static void each_cause_has_a_case(void **state)
 
 TESTS(events_of_a_connection_have_their_cause,
       each_part_of_a_story_has_its_sentence,
+      what_the_peer_lacks_has_its_sentence,
       each_that_holds_of_a_group_is_found,
       each_cause_has_a_case)

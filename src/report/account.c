@@ -5,13 +5,17 @@
 #include "report/report_lock.h"
 #include "runtime/qpns.h"
 #include "verbs/ask/qp_account.h"
+#include "verbs/ask/qp_story.h"
 #include "verbs/qp/qp_datapath.h"
 #include "verbs/qp/qp_path.h"
+#include "verbs/queue/receive_queue.h"
+#include "verbs/queue/srq.h"
 #include "wire/psn.h"
 
 /* Under qp->lock. */
 static void describe(const struct qp *qp, struct qp_account *account)
 {
+    struct receive_queue *queue = qp_story_receives(qp);
     account->found = QP_ACCOUNT_FOUND;
     account->state = qp->state;
     account->type = qp->kind->type;
@@ -19,6 +23,9 @@ static void describe(const struct qp *qp, struct qp_account *account)
     account->rq_psn = qp->attr.rq_psn & PSN_MASK;
     account->path_mtu = qp->attr.path_mtu;
     account->port_down = qp_port_is_down(qp);
+    account->receives = queue ? (uint32_t)receive_queue_look(queue).posted : 0;
+    account->shared = qp->uses.srq != NULL;
+    account->srq = qp->uses.srq ? qp->uses.srq->object.handle : 0;
     account->first_error = qp->told.first_error;
     qp_account_put_words(account, qp->told.words);
 }

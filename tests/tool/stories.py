@@ -21,6 +21,8 @@ CONNECTED = "Queue pair c of C is RC in RTS, connected with s of S."
 HANGS = "It had no error: it waits. Its peer answered N times that it has no receive posted (ibv_post_recv), and rnr_retry is 7, for ever."
 SERVER_WAITS = "Completion queue with handle N of S has 1 completion that was not polled, and no event is asked for (ibv_req_notify_cq), which was never called."
 FOUND = "T What was found out when it failed: "
+LACKS = "queue pair s of process S has no receive posted"
+SHARED = "Queue pair s of S has no receive posted (ibv_post_srq_recv to its shared receive queue with handle N)."
 SILENCE = "No answer came: the ACK timer ran out N times (timeout is 10, retry_cnt 2)."
 CAUSES = {
     "short-receive": [
@@ -93,7 +95,7 @@ CAUSES = {
         "T C completed it with IBV_WC_REM_ACCESS_ERR (reason 108).", "\"softverbs explain 208\" has causes and cures."],
     "no-receive": [
         OWN_ERROR, SENT, "Its peer answered N times that it has no receive posted (ibv_post_recv); rnr_retry of C is 2.",
-        "S has no receive posted to s.", "T C completed it with IBV_WC_RNR_RETRY_EXC_ERR (reason 106).",
+        f"{FOUND}{LACKS} (ibv_post_recv).", "T C completed it with IBV_WC_RNR_RETRY_EXC_ERR (reason 106).",
         "\"softverbs explain 106\" has causes and cures."],
     "deaf": [
         OWN_ERROR, SENT, SILENCE, "Queue pair s of S is in INIT, where it takes nothing: ibv_modify_qp to RTR is missing.",
@@ -124,7 +126,7 @@ CAUSES = {
         "T C completed it with IBV_WC_REM_INV_REQ_ERR (reason 107).", "\"softverbs explain 211\" has causes and cures."],
     "empty-srq": [
         OWN_ERROR, SENT, "Its peer answered N times that it has no receive posted (ibv_post_srq_recv); rnr_retry of C is 2.",
-        "S has no receive posted to the shared receive queue with handle N of s.", "T C completed it with IBV_WC_RNR_RETRY_EXC_ERR (reason 106).",
+        f"{FOUND}{LACKS} (ibv_post_srq_recv to its shared receive queue with handle N).", "T C completed it with IBV_WC_RNR_RETRY_EXC_ERR (reason 106).",
         "\"softverbs explain 106\" has causes and cures."],
     "short-srq": [
         OWN_ERROR, "T C posted IBV_WR_SEND of 300 bytes, wr_id 7.",
@@ -138,7 +140,7 @@ CAUSES = {
         "\"softverbs explain 200\" has causes and cures."],
     "empty-xrc": [
         OWN_XRC_ERROR, SENT, "Its peer answered N times that it has no receive posted (ibv_post_srq_recv); rnr_retry of C is 2.",
-        "S has no receive posted to the shared receive queue with handle N of s.", "T C completed it with IBV_WC_RNR_RETRY_EXC_ERR (reason 106).",
+        SHARED, "T C completed it with IBV_WC_RNR_RETRY_EXC_ERR (reason 106).",
         "\"softverbs explain 106\" has causes and cures."],
     "short-third": [
         OWN_XRC_ERROR, "X has the shared receive queue with handle N of XRC and takes the messages that name it, in place of S.",
@@ -149,14 +151,15 @@ CAUSES = {
     "empty-third": [
         OWN_XRC_ERROR, "X has the shared receive queue with handle N of XRC and takes the messages that name it, in place of S.",
         SENT, "Its peer answered N times that it has no receive posted (ibv_post_srq_recv); rnr_retry of C is 2.",
-        "X has no receive posted to the shared receive queue with handle N of s.", "T C completed it with IBV_WC_RNR_RETRY_EXC_ERR (reason 106).",
+        SHARED.replace("S", "X"), "T C completed it with IBV_WC_RNR_RETRY_EXC_ERR (reason 106).",
         "\"softverbs explain 106\" has causes and cures."],
     "hang-third": [
         CONNECTED.replace("RC", "XRC_SEND"), "X has the shared receive queue with handle N of XRC and takes the messages that name it, in place of S.",
         HANGS.replace("ibv_post_recv", "ibv_post_srq_recv")],
     "late-receive": [
         OWN_ERROR, SENT, "Its peer answered N times that it has no receive posted (ibv_post_recv); rnr_retry of C is 1.",
-        "S has 1 receive posted to s since.", "T C completed it with IBV_WC_RNR_RETRY_EXC_ERR (reason 106).",
+        f"{FOUND}{LACKS} (ibv_post_recv).", "Queue pair s of S has 1 receive posted since (ibv_post_recv).",
+        "T C completed it with IBV_WC_RNR_RETRY_EXC_ERR (reason 106).",
         "\"softverbs explain 106\" has causes and cures."],
     "window": [
         OWN_ERROR, WRITTEN, "T S refused it: key K belongs to a memory window of 512 bytes; 8 bytes at offset 512 do not fit (reason 207).",

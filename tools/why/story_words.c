@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "diag/diag.h"
-#include "diag/sentence.h"
 #include "facts/record.h"
 #include "why/silence.h"
 #include "why/standin.h"
@@ -113,15 +112,14 @@ static void tell_flushed(struct tale *tale, const struct story_end *end)
     tale_all(tale, DIAGNOSE_STORY_FLUSHED, &known);
 }
 
-static void tell_receives(struct tale *tale, const struct story_end *other)
+/* The cause that was known when the work failed, and receives that were posted later. */
+static void tell_receives(struct tale *tale, const struct story_end *end, const struct known *known)
 {
-    char queue[TALE_NAME] = "";
-    struct known known = tale_known(other, NULL);
-    known.words = queue;
-    if (other->story.srq.known)
-        snprintf(queue, sizeof queue, "the " OBJECT_NAMED " of ", "shared receive queue",
-                 (unsigned)other->story.srq.value);
-    tale_first(tale, DIAGNOSE_STORY_RECEIVES, &known);
+    enum diagnosis now = diagnose(DIAGNOSE_RECEIVES, known);
+    if (end->error.cause)
+        tale_diagnose(tale, time_of(end), DIAGNOSIS_FOUND_OUT, known);
+    if (!end->error.cause || now == DIAGNOSIS_POSTED_SINCE)
+        tale_diagnose(tale, 0, now, known);
 }
 
 static void tell_send(struct tale *tale, const struct story_end *end, const struct story_end *other)
@@ -133,10 +131,10 @@ static void tell_send(struct tale *tale, const struct story_end *end, const stru
     if (refusing)
         tell_refusal(tale, other, end);
     tale_first(tale, DIAGNOSE_STORY_ATTEMPTS, &known);
-    if (story_end_reason(end) == REASON_RNR_EXCEEDED && other)
-        tell_receives(tale, other);
     if (is_of_silence(story_end_reason(end)))
         silence_tell(tale, end, other);
+    else if (story_end_reason(end) == REASON_RNR_EXCEEDED)
+        tell_receives(tale, end, &known);
     tell_completion(tale, end, other);
 }
 

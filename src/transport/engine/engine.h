@@ -328,6 +328,12 @@ static inline bool engine_gives_up(const struct engine *engine, nanos now)
            !rc->requester.retries_left && !rc->failed;
 }
 
+/* Returns true if an RNR NAK ends the oldest request, as it was repeated often enough. */
+static inline bool engine_ends_by_rnr(const struct engine *engine)
+{
+    return engine_is_reliable(engine) && rc_ends_by_rnr(&engine->rc);
+}
+
 /* Returns true if no retry was needed since the peer last answered. */
 static inline bool engine_has_all_retries(const struct engine *engine)
 {

@@ -74,10 +74,9 @@ cold static void refuse_response(struct rc *rc, const struct packet *packet)
 cold static void receive_rnr(struct rc *rc, const struct packet *packet, nanos now)
 {
     struct requester *requester = &rc->requester;
-    enum { FOR_EVER = 7 };
     if (requester->rnr_waiting)
         return;
-    if (rc->settings.rnr_retry != FOR_EVER && !requester->rnr_left) {
+    if (rc_ends_by_rnr(rc)) {
         fail_requester(rc, IBV_WC_RNR_RETRY_EXC_ERR, REASON_RNR_EXCEEDED);
         return;
     }

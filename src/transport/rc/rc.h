@@ -169,6 +169,14 @@ static inline bool rc_may_have_output(const struct rc *rc)
            responder->saved_next != responder->saved_tail || requester->probing;
 }
 
+/* Returns true if an RNR NAK ends the oldest request, as it was repeated often enough. */
+static inline bool rc_ends_by_rnr(const struct rc *rc)
+{
+    enum { FOR_EVER = 7 };
+    const struct requester *requester = &rc->requester;
+    return rc->settings.rnr_retry != FOR_EVER && !requester->rnr_left && !requester->rnr_waiting && !rc->failed;
+}
+
 /* Returns true if a request was taken that asked for no ACK, as messages inside a host need not (ack_mask): it is
  * acknowledged with the next one that asks, along with a request, or by engine_acknowledge_late. */
 static inline bool rc_owes_late(const struct rc *rc)

@@ -21,7 +21,7 @@ bool qp_account_is_sound(struct qp_account *account, uint32_t number)
     clean_text(account->words);
     return account->version == QP_ACCOUNT_VERSION && account->number == number && account->found <= QP_ACCOUNT_FOUND &&
            are_numbers(account) && account->state <= IBV_QPS_ERR && account->path_mtu <= IBV_MTU_4096 &&
-           account->port_down <= 1 && account->first_error <= UINT16_MAX &&
+           account->port_down <= 1 && account->shared <= 1 && account->first_error <= UINT16_MAX &&
            (!account->first_error || reason_name(account->first_error));
 }
 

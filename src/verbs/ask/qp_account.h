@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 enum {
-    QP_ACCOUNT_VERSION = 0x71700001, /* another one for each change of the struct */
+    QP_ACCOUNT_VERSION = 0x71700002, /* another one for each change of the struct */
     QP_ACCOUNT_NUMBERS = 4,
     QP_ACCOUNT_WORDS = 400,
 };
@@ -31,6 +31,8 @@ struct qp_account {
     uint32_t rq_psn;              /* likewise */
     uint32_t path_mtu;            /* enum ibv_mtu; likewise */
     uint32_t port_down;           /* 1: the port of its device is down */
+    uint32_t receives;            /* posted to its queue, or the shared one */
+    uint32_t shared, srq;         /* 1: that one is shared, and has this handle */
     uint32_t first_error;         /* enum reason; 0: there was none */
     char words[QP_ACCOUNT_WORDS]; /* the log's words on it; may be empty */
 };

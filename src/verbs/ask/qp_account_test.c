@@ -57,6 +57,7 @@ static void each_value_that_there_is_not_is_noticed(void **state)
         {offsetof(struct qp_account, rq_psn), 1 << 24},
         {offsetof(struct qp_account, path_mtu), IBV_MTU_4096 + 1},
         {offsetof(struct qp_account, port_down), 2},
+        {offsetof(struct qp_account, shared), 2},
         {offsetof(struct qp_account, first_error), 999},
         {offsetof(struct qp_account, first_error), UINT32_MAX},
     };

@@ -85,6 +85,8 @@ static struct facts_qp facts_of_account(const struct qp_account *account)
                              .type = kind ? kind->name : NULL,
                              .peer_qp = {account->peer, true},
                              .rq_psn = {account->rq_psn, true},
+                             .recv_posted = {account->receives, true},
+                             .srq = {account->srq, account->shared},
                              .port_down = {account->port_down, true},
                              .first_error = {account->first_error, account->first_error},
                              .first_error_told = account->words};
@@ -171,9 +173,15 @@ static void take_line(struct qp_inquiry *inquiry, const char *line)
 static void take_refusal(struct qp_inquiry *inquiry, const struct qp_account *account)
 {
     struct facts_qp found = facts_of_account(account);
-    const struct known known = {.process = inquiry->who, .peer = &found};
-    if (account->found == QP_ACCOUNT_FOUND && is_refusal(account->first_error))
-        diagnose_words(DIAGNOSIS_REFUSED, &known, inquiry->words, INQUIRY_WORDS);
+    const struct known known = {.process = inquiry->who,
+                                .peer = &found,
+                                .posting.peer = account->shared ? "ibv_post_srq_recv" : "ibv_post_recv"};
+    enum diagnosis diagnosis = DIAGNOSIS_NOTHING;
+    if (syndrome_class(inquiry->refusal.syndrome) == SYNDROME_CLASS_RNR)
+        diagnosis = diagnose(DIAGNOSE_RECEIVES, &known);
+    else if (account->found == QP_ACCOUNT_FOUND && is_refusal(account->first_error))
+        diagnosis = DIAGNOSIS_REFUSED;
+    diagnose_words(diagnosis, &known, inquiry->words, INQUIRY_WORDS);
 }
 
 static void take_account(const struct qp *qp, struct qp_inquiry *inquiry, const struct qp_account *account)
@@ -378,8 +386,10 @@ bool qp_inquire_silence(struct qp *qp, nanos now)
     return qp_inquiry_waits(qp) ? look(qp, now) : restart(qp, NULL, now);
 }
 
-static bool ends_for_good(const struct packet *packet)
+static bool ends_for_good(const struct qp *qp, const struct packet *packet)
 {
+    if (syndrome_class(packet->syndrome) == SYNDROME_CLASS_RNR)
+        return engine_ends_by_rnr(qp_engine(qp));
     unsigned syndrome = packet->syndrome & 0x7f;
     return syndrome == SYNDROME_NAK_INVALID_REQUEST || syndrome == SYNDROME_NAK_REMOTE_ACCESS ||
            syndrome == SYNDROME_NAK_REMOTE_OPERATION;
@@ -388,7 +398,7 @@ static bool ends_for_good(const struct packet *packet)
 bool qp_inquire_refusal(struct qp *qp, const struct packet *packet, nanos now)
 {
     lock_assert_held(&qp->lock);
-    if (!(qp->traits & QP_END_TO_END) || !ends_for_good(packet))
+    if (!(qp->traits & QP_END_TO_END) || !ends_for_good(qp, packet))
         return false;
     if (!qp_inquiry_is_of_refusal(qp))
         return restart(qp, packet, now);

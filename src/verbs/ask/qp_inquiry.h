@@ -1,9 +1,9 @@
-/* Before a queue pair fails because its peer is silent or has refused a request, the process of this host that has the
- * peer's number is asked for its account: the line of the log then names the cause. No thread waits: the failure is put
- * off, by INQUIRY_MOST at most, and the queue pair's timer looks for the account. So no lock and no other queue pair is
- * held up, two processes may ask each other at the same time, and one that is stopped only lets the time pass. A
- * connection is asked about once, and a process asks about INQUIRIES_MOST at a time; no process is asked while no line
- * is wanted. All under qp->lock. */
+/* Before a queue pair fails because its peer is silent, refused a request, or had no receive until the repeats were
+ * used up, the process of this host that has the peer's number is asked for its account: the line of the log then names
+ * the cause. No thread waits: the failure is put off, by INQUIRY_MOST at most, and the queue pair's timer looks for the
+ * account. So no lock and no other queue pair is held up, two processes may ask each other at the same time, and one
+ * that is stopped only lets the time pass. A connection is asked about once, and a process asks about INQUIRIES_MOST at
+ * a time; no process is asked while no line is wanted. All under qp->lock. */
 #pragma once
 
 #include "base/likely.h"

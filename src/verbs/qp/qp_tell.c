@@ -162,7 +162,7 @@ static bool is_refused(unsigned status)
 const char *qp_tell_known(const struct qp *qp, unsigned status)
 {
     lock_assert_held(&qp->lock);
-    bool of_peer = status == IBV_WC_RETRY_EXC_ERR || is_refused(status);
+    bool of_peer = status == IBV_WC_RETRY_EXC_ERR || status == IBV_WC_RNR_RETRY_EXC_ERR || is_refused(status);
     return of_peer && qp->told.known && *qp->told.known ? qp->told.known : NULL;
 }
 

@@ -39,8 +39,8 @@ ROWS = {
                     (CLIENT, ENDS + "REM_INV_REQ_ERR" + REFUSED, "qp_access_flags are no access: ", "(its reason 209) (reason 107)")],
     "no-receive": [(SERVER, "RC SEND_ONLY from qp 0x%, psn %: ", "no receive is posted (ibv_post_recv)", "(reason 216)"),
                    (CLIENT, "qp 0x%: to qp 0x%, rnr_retry is 7 (for ever): ", "(reason 118)")],
-    "no-receive-rnr-3": [(CLIENT, "qp 0x%: to qp 0x%, rnr_retry is 3: ", "(reason 118)"), (CLIENT, ENDS + "RNR_RETRY_EXC_ERR", "(reason 106)")],
-    "no-receive-rnr-0": [(CLIENT, ENDS + "RNR_RETRY_EXC_ERR", "(reason 106)")],
+    "no-receive-rnr-3": [(CLIENT, "qp 0x%: to qp 0x%, rnr_retry is 3: ", "(reason 118)"), (CLIENT, ENDS + "RNR_RETRY_EXC_ERR: queue pair 0x% of process % (newcomer) has no receive posted (ibv_post_recv) (reason 106)")],
+    "no-receive-rnr-0": [(CLIENT, ENDS + "RNR_RETRY_EXC_ERR: queue pair 0x% of process % (newcomer) has no receive posted (ibv_post_recv) (reason 106)")],
     "forgot-state": [(CLIENT, MODIFY + "RESET to RESET: attr_mask has IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_PORT, ",
                       "as it lacks IBV_QP_STATE (reason 303)")],
     **{f"forgot-{name}": [(CLIENT, MODIFY + f"{step}: attr_mask lacks IBV_QP_{bit} (reason 302)")] for step, names in {
