@@ -5,8 +5,13 @@
 #include "check/layer.h"
 #include "check/shadow/domain.h"
 #include "check/shadow/flight.h"
+#include "check/shadow/refusals.h"
+#include "events/refusal.h"
 
 #include <string.h>
+
+/* The return address of a builder is in the program, as of a post. */
+#define POSTED place_of_post(__builtin_return_address(0))
 
 static struct shadow *find(struct ibv_qp_ex *qp)
 {
@@ -106,7 +111,7 @@ static void set_ud_addr(struct ibv_qp_ex *qp, struct ibv_ah *ah, uint32_t number
 #define BEGINNING(OPCODE, name, parameters, arguments)                                                                 \
     static void begin_##name parameters                                                                                \
     {                                                                                                                  \
-        if (begin(qp, OPCODE, place_of_post(__builtin_return_address(0))))                                             \
+        if (begin(qp, OPCODE, POSTED))                                                                                 \
             layer_below(ibv_wr_##name) arguments;                                                                      \
     }
 BEGINNINGS
@@ -150,27 +155,41 @@ static void abort_batch(EX)
     callers_open(CALLERS_BATCH, NULL);
 }
 
+static void end_batch(struct ibv_qp_ex *qp, uint64_t first, unsigned count, const struct shadow_refused *post)
+{
+    shadow_lock();
+    struct shadow *shadow = first ? find(qp) : NULL;
+    if (shadow)
+        flight_end(shadow, &shadow->qp.sends, first, post->error ? 0 : count, count);
+    if (shadow && count && !post->error)
+        refusals_drop(shadow, false);
+    if (shadow && post->error)
+        HOOKS_CALL(refused, shadow, post);
+    domain_leave(shadow);
+    shadow_unlock();
+}
+
 static int complete(EX)
 {
+    struct shadow_refused post = {.call = "ibv_wr_complete", .wr_id = qp->wr_id};
     shadow_lock();
     struct shadow *shadow = find(qp);
     bool gone = qp_is_lost(shadow, qp);
     unsigned count = shadow ? shadow->qp.batch.count : 0;
+    if (count)
+        post.posted = wqe_at(&shadow->qp.batch, 0)->posted;
     uint64_t first = shadow ? flight_begin_batch(shadow) : 0;
     shadow_unlock();
     if (gone)
         return errno = EINVAL;
-    int error = layer_below(ibv_wr_complete)(qp);
+    refusal_forget();
+    post.error = layer_below(ibv_wr_complete)(qp);
+    post.reason = (uint16_t)refusal_reason();
+    if (post.error && !post.posted)
+        post.posted = POSTED;
     callers_open(CALLERS_BATCH, NULL);
-    shadow_lock();
-    shadow = first ? find(qp) : NULL;
-    if (shadow)
-        flight_end(shadow, &shadow->qp.sends, first, error ? 0 : count, count);
-    if (shadow && error)
-        HOOKS_CALL(refused, shadow, error);
-    domain_leave(shadow);
-    shadow_unlock();
-    return error;
+    end_batch(qp, first, count, &post);
+    return post.error;
 }
 
 void builders_fill(struct calls *calls)

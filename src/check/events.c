@@ -5,6 +5,7 @@
 
 #include "check/hooks_call.h"
 #include "check/layer.h"
+#include "check/shadow/refusals.h"
 
 static void count(enum shadow_kind kind, const void *handle, unsigned fetched, unsigned acknowledged)
 {
@@ -46,6 +47,7 @@ static bool is_unarmed(const struct shadow *channel)
     return due && !armed;
 }
 
+/* Returns true if the wait may have no end. */
 static bool tell_waiting(const struct ibv_comp_channel *handle)
 {
     shadow_lock();
@@ -54,7 +56,7 @@ static bool tell_waiting(const struct ibv_comp_channel *handle)
     if (channel)
         HOOKS_CALL(waits.waiting, channel);
     shadow_unlock();
-    return unarmed;
+    return unarmed || refusals_any();
 }
 
 static void tell_stuck(const struct ibv_comp_channel *handle)
@@ -63,6 +65,8 @@ static void tell_stuck(const struct ibv_comp_channel *handle)
     struct shadow *channel = shadow_find(SHADOW_CHANNEL, handle);
     if (channel && is_unarmed(channel))
         HOOKS_CALL(waits.stuck, channel);
+    if (channel)
+        HOOKS_CALL(waits.idle, channel);
     shadow_unlock();
 }
 

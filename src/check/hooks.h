@@ -4,6 +4,7 @@
 
 #include "check/findings/finding.h"
 #include "check/shadow/shadow.h"
+#include "diag/diag.h"
 
 /* A completion that the program has polled. */
 struct hooks_completion {
@@ -29,6 +30,10 @@ struct hooks_waits {
      * armed. */
     void (*waiting)(struct shadow *channel);
     void (*stuck)(struct shadow *channel);
+    /* After a refused post (shadow/refusals.h): a thread has waited long for an event of the channel. */
+    void (*idle)(struct shadow *channel);
+    /* Likewise: a thread has polled the CQ, and found nothing, or something. */
+    void (*polled)(struct shadow *cq, bool found);
     /* `messages` for the queue pair have found no receive since the last time. */
     void (*ran_out)(struct shadow *qp, uint64_t messages);
 };
@@ -41,8 +46,8 @@ struct hooks {
     /* A completion shows that the work has ended: its own, or a later one, which is given then. `qp` is the QP of the
      * completion, also for a receive of an SRQ. */
     void (*completed)(struct shadow *qp, struct wqe *, const struct hooks_completion *);
-    /* The library took no more work of this post, and returned this errno. */
-    void (*refused)(struct shadow *qp, int error);
+    /* The library took no more work of this post. `owner` is a QP, or the SRQ of a receive. */
+    void (*refused)(struct shadow *owner, const struct shadow_refused *);
     /* ibv_modify_qp succeeded. */
     void (*modified)(struct shadow *qp, const struct ibv_qp_attr *, int mask);
     /* The queue pair is connected with a queue pair of this host, which is in RTS, too. */
@@ -59,8 +64,8 @@ struct hooks {
     void (*migrating)(struct shadow *cm_id);
     /* The program accepts a connection with this initiator_depth. */
     void (*accepting)(struct shadow *cm_id, uint8_t depth);
-    /* The library has refused a call that makes, changes or destroys an object. */
-    void (*refused_call)(const char *call, int error);
+    /* The library has refused a call that makes, changes or destroys an object; it may have given no reason. */
+    void (*refused_call)(const char *call, int error, enum reason);
     struct hooks_waits waits;
     /* A child of a fork uses an object of its parent. */
     void (*used_by_child)(const struct shadow *, const char *call);

@@ -3,6 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "events/refusal.h"
+
 static const struct hooks *const files[HOOKS_FILES] = {
 #define RULES_OF(file) &rules_##file,
 #include "check/rules.def"
@@ -27,7 +29,7 @@ void hooks_begin(void)
 void hooks_refused(const char *call, int error)
 {
     shadow_lock();
-    HOOKS_CALL(refused_call, call, error);
+    HOOKS_CALL(refused_call, call, error, refusal_reason());
     shadow_unlock();
 }
 

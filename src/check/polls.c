@@ -8,6 +8,7 @@
 #include "check/rule.h"
 #include "check/shadow/domain.h"
 #include "check/shadow/flight.h"
+#include "check/shadow/refusals.h"
 #include "verbs/queue/cq.h"
 
 static uintptr_t self(void)
@@ -98,6 +99,16 @@ static bool cq_is_lost(const struct ibv_cq *ibv, const char *call)
     return unlikely(!((const struct cq *)ibv)->memory.memory) && hooks_is_gone(SHADOW_CQ, ibv, call);
 }
 
+/* After a post that was refused. */
+static void note_found(const struct ibv_cq *ibv, bool found)
+{
+    shadow_lock();
+    struct shadow *cq = shadow_find(SHADOW_CQ, ibv);
+    if (cq)
+        HOOKS_CALL(waits.polled, cq, found);
+    shadow_unlock();
+}
+
 static int poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *list)
 {
     if (cq_is_lost(cq, "ibv_poll_cq"))
@@ -109,6 +120,8 @@ static int poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *list)
     end_polling(cq);
     if (found > 0)
         complete_list(list, found);
+    if (refusals_any() && found >= 0 && count > 0)
+        note_found(cq, found);
     return found;
 }
 
@@ -129,6 +142,8 @@ static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
     begin_polling(ibv_cq_ex_to_cq(cq));
     callers_open(CALLERS_POLL, cq);
     int result = layer_below(ibv_start_poll)(cq, attr);
+    if (refusals_any() && (!result || result == ENOENT))
+        note_found(ibv_cq_ex_to_cq(cq), !result);
     if (!result) {
         complete_shown(cq);
         return 0;

@@ -6,6 +6,8 @@
 #include "check/rule.h"
 #include "check/shadow/domain.h"
 #include "check/shadow/flight.h"
+#include "check/shadow/refusals.h"
+#include "events/refusal.h"
 #include "verbs/qp/qp_datapath.h"
 
 /* The return address of a function of the data path is in the program: it calls through pointers in its structs. */
@@ -65,27 +67,46 @@ static uint64_t begin_sends(struct ibv_qp *qp, const struct ibv_send_wr *wr, con
     return gone ? UINT64_MAX : first;
 }
 
+static void keep_reason(struct shadow_refused *post, uint64_t wr_id)
+{
+    post->wr_id = wr_id;
+    post->reason = (uint16_t)refusal_reason();
+}
+
+/* Ends a post that took the first `taken` work requests. Under the lock. */
+static void end_post(struct shadow *owner, uint64_t first, unsigned taken, unsigned count,
+                     const struct shadow_refused *post)
+{
+    flight_end(owner, post->receive ? flight_receives(owner) : &owner->qp.sends, first, taken, count);
+    if (taken)
+        refusals_drop(owner, post->receive);
+    if (post->error)
+        HOOKS_CALL(refused, owner, post);
+}
+
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
     unsigned count = count_sends(wr, NULL);
-    uint64_t first = begin_sends(qp, wr, POSTED);
+    struct shadow_refused post = {.call = "ibv_post_send", .posted = POSTED};
+    uint64_t first = begin_sends(qp, wr, post.posted);
     if (first == UINT64_MAX) {
         *bad = wr;
         return errno = EINVAL;
     }
     callers_enter("ibv_post_send", qp, NULL);
-    int error = layer_below(ibv_post_send)(qp, wr, bad);
+    refusal_forget();
+    post.error = layer_below(ibv_post_send)(qp, wr, bad);
     callers_leave();
-    unsigned taken = error ? count_sends(wr, *bad) : count;
+    if (post.error)
+        keep_reason(&post, *bad ? (*bad)->wr_id : 0);
+    unsigned taken = post.error ? count_sends(wr, *bad) : count;
     shadow_lock();
     struct shadow *shadow = first ? shadow_find(SHADOW_QP, qp) : NULL;
     if (shadow)
-        flight_end(shadow, &shadow->qp.sends, first, taken, count);
-    if (shadow && error)
-        HOOKS_CALL(refused, shadow, error);
+        end_post(shadow, first, taken, count, &post);
     domain_leave(shadow);
     shadow_unlock();
-    return error;
+    return post.error;
 }
 
 static uint64_t begin_receives(enum shadow_kind kind, const void *owner, const struct ibv_recv_wr *wr,
@@ -105,12 +126,16 @@ static uint64_t begin_receives(enum shadow_kind kind, const void *owner, const s
     return gone ? UINT64_MAX : first;
 }
 
-static void end_receives(enum shadow_kind kind, const void *owner, uint64_t first, unsigned taken, unsigned count)
+static void end_receives(enum shadow_kind kind, const void *owner, uint64_t first, const struct ibv_recv_wr *wr,
+                         const struct ibv_recv_wr *bad, struct shadow_refused *post)
 {
+    unsigned count = count_receives(wr, NULL), taken = post->error ? count_receives(wr, bad) : count;
+    if (post->error)
+        keep_reason(post, bad ? bad->wr_id : 0);
     shadow_lock();
     struct shadow *shadow = first ? shadow_find(kind, owner) : NULL;
     if (shadow)
-        flight_end(shadow, flight_receives(shadow), first, taken, count);
+        end_post(shadow, first, taken, count, post);
     domain_leave(shadow);
     shadow_unlock();
 }
@@ -135,33 +160,35 @@ static void see_rnrs(struct ibv_qp *ibv)
 
 static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
-    unsigned count = count_receives(wr, NULL);
-    uint64_t first = begin_receives(SHADOW_QP, qp, wr, POSTED);
+    struct shadow_refused post = {.call = "ibv_post_recv", .posted = POSTED, .receive = true};
+    uint64_t first = begin_receives(SHADOW_QP, qp, wr, post.posted);
     if (first == UINT64_MAX) {
         *bad = wr;
         return errno = EINVAL;
     }
     callers_enter("ibv_post_recv", qp, NULL);
-    int error = layer_below(ibv_post_recv)(qp, wr, bad);
+    refusal_forget();
+    post.error = layer_below(ibv_post_recv)(qp, wr, bad);
     callers_leave();
-    end_receives(SHADOW_QP, qp, first, error ? count_receives(wr, *bad) : count, count);
+    end_receives(SHADOW_QP, qp, first, wr, *bad, &post);
     see_rnrs(qp);
-    return error;
+    return post.error;
 }
 
 static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
-    unsigned count = count_receives(wr, NULL);
-    uint64_t first = begin_receives(SHADOW_SRQ, srq, wr, POSTED);
+    struct shadow_refused post = {.call = "ibv_post_srq_recv", .posted = POSTED, .receive = true};
+    uint64_t first = begin_receives(SHADOW_SRQ, srq, wr, post.posted);
     if (first == UINT64_MAX) {
         *bad = wr;
         return errno = EINVAL;
     }
     callers_enter("ibv_post_srq_recv", srq, NULL);
-    int error = layer_below(ibv_post_srq_recv)(srq, wr, bad);
+    refusal_forget();
+    post.error = layer_below(ibv_post_srq_recv)(srq, wr, bad);
     callers_leave();
-    end_receives(SHADOW_SRQ, srq, first, error ? count_receives(wr, *bad) : count, count);
-    return error;
+    end_receives(SHADOW_SRQ, srq, first, wr, *bad, &post);
+    return post.error;
 }
 
 void posts_fill(struct calls *calls)

@@ -34,6 +34,7 @@ static void note(enum event event, const char *call, enum reason reason, bool se
     event = refusal_now.usual ? EVENT_CALL_DENIED : event;
     enum log_level level = (enum log_level)event_level(event);
     refusal_now.told = true;
+    refusal_keep(reason);
     call_note(event, reason);
     event_probe(0, event, reason, (uintptr_t)call);
     process_events_note(event, 0, reason, (uintptr_t)lasting_name(call));

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "diag/diag.h"
 
@@ -17,6 +18,7 @@ struct refusal {
     const char *call; /* the call of the interface that this thread is in; NULL: none with a wrapper */
     bool told;        /* its line was written, or it needs no line */
     bool usual;       /* its refusals count as by refuse_offer */
+    uint16_t reason;  /* of its refusal, or of the last one of a call without a wrapper; REASON_NONE: none was given */
 };
 
 extern _Thread_local struct refusal refusal_now __attribute__((tls_model("initial-exec")));
@@ -59,6 +61,25 @@ int refused_minus(int error);
 static inline int refused(int error)
 {
     return error;
+}
+
+/* For the caller of a function of the data path, which has no wrapper: forgets the reasons of earlier calls, so that
+ * refusal_reason is this call's. */
+static inline void refusal_forget(void)
+{
+    refusal_now.reason = REASON_NONE;
+}
+
+/* The reason of the last refusal of the call that this thread is in, or of what it called since refusal_forget. */
+static inline enum reason refusal_reason(void)
+{
+    return (enum reason)refusal_now.reason;
+}
+
+/* Keeps the reason of a refusal whose line is left out. */
+static inline void refusal_keep(enum reason reason)
+{
+    refusal_now.reason = (uint16_t)reason;
 }
 
 /* Marks that other code has logged why this call fails, as scripts of faults do. */

@@ -476,6 +476,8 @@ static const struct {
     {"ah-in-use", destroy_address},
     {"psn", number_differently},
     {"moved", move_memory},
+    {"post-refused", ignore_refusal},
+    {"refused-full", fill_and_ignore},
 };
 
 int main(int argc, char **argv)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <errno.h>
+#include <unistd.h>
 
 #include "loopback.h"
 
@@ -16,6 +17,13 @@
         ibv_post_send((loopback)->qp[0], &wr, &rest);                                                                  \
     })
 
+/* The checker takes a wait for one without end after half a second. */
+static inline void wait_longer_than_the_checker(void)
+{
+    enum { LATE = 900000 /* us */ };
+    usleep(LATE); /* what is tested */
+}
+
 /* mistakes_queues.c */
 void overrun_cq(enum loopback_variant);
 void fill_send_queue(enum loopback_variant);
@@ -23,6 +31,10 @@ void run_out_of_receives(enum loopback_variant);
 void pass_limit(enum loopback_variant);
 void wait_unarmed(enum loopback_variant);
 void miss_event(enum loopback_variant);
+
+/* mistakes_posts.c */
+void ignore_refusal(enum loopback_variant);
+void fill_and_ignore(enum loopback_variant);
 
 /* mistakes_processes.c */
 void share_domain(enum loopback_variant);

@@ -142,6 +142,12 @@ def what_a_refused_call_would_break_is_not_reported():
     assert not found, (found, told(done))
 
 
+def a_full_queue_whose_refusals_nobody_looked_at_is_seen():
+    found, done = _findings("refused-full", "faulty", "notes")
+    assert [one["rule"] for one in found] == ["post-refused"] and "reason 327" in found[0]["text"], (found, told(done))
+    assert not _findings("refused-full", "twin", "notes")[0]
+
+
 def _add_cases(module):
     for rule, level, seen in _rules():
         words = "notes,pages" if seen == "PAGES" else "notes"

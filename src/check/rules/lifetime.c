@@ -32,11 +32,15 @@ static void polled_twice(struct shadow *cq)
                 SHADOW_NAMED(cq));
 }
 
-static void refused_call(const char *call, int error)
+static void refused_call(const char *call, int error, enum reason reason)
 {
-    char text[80];
-    finding_add(&(struct finding_about){.rule = RULE_REFUSED_CALL, .kind = "process"}, "%s was refused: %s", call,
-                strerror_r(error, text, sizeof text));
+    const struct finding_about about = {.rule = RULE_REFUSED_CALL, .kind = "process"};
+    char room[80];
+    const char *text = strerror_r(error, room, sizeof room);
+    if (reason)
+        finding_add(&about, "%s was refused: %s (reason %u): %s", call, text, reason, reason_sentence(reason));
+    else
+        finding_add(&about, "%s was refused: %s", call, text);
 }
 
 const struct hooks rules_lifetime = {.used_gone = used_gone,

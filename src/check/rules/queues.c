@@ -21,10 +21,11 @@ static void taken(struct shadow *owner, const struct wqe *wqe)
 }
 
 /* Another thread may have polled meanwhile, and made room. */
-static void refused(struct shadow *qp, int error)
+static void refused(struct shadow *qp, const struct shadow_refused *post)
 {
     const struct wqe_queue *sends = &qp->qp.sends;
-    if (error != ENOMEM || !sends->count || sends->count < qp->qp.cap.max_send_wr || qp->qp.signaled)
+    if (post->receive || post->error != ENOMEM || !sends->count || sends->count < qp->qp.cap.max_send_wr ||
+        qp->qp.signaled)
         return;
     finding_add(&(struct finding_about){.rule = RULE_SEND_QUEUE_STUCK,
                                         .kind = shadow_kind_name(qp->kind),

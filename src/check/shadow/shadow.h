@@ -46,6 +46,19 @@ struct shadow_connection {
     uint64_t begun; /* when it was last reset; 0: never */
 };
 
+/* The last post of a queue that was refused, until a later one is taken. */
+struct shadow_refused {
+    const char *call;      /* NULL: there is no such post */
+    const void *posted;    /* its place */
+    uint64_t wr_id;        /* of the work request that was refused */
+    uint64_t waited_since; /* nanoseconds: polls have found nothing since then; 0: no poll has */
+    uint32_t polls;        /* those polls */
+    int error;             /* the errno */
+    uint16_t reason;       /* the library's; 0: it gave none */
+    bool receive;          /* it was a post of receives */
+    bool in_row;         /* the post before it was refused, too, of another wr_id, and no entry was polled since */
+};
+
 struct shadow_qp {
     struct shadow *send_cq, *recv_cq, *srq; /* NULL: not known, or not used */
     struct shadow_connection connection;
@@ -59,6 +72,7 @@ struct shadow_qp {
     bool may_lose_parts; /* of messages, whose other parts are in the receive of a later message */
     uint32_t signaled;   /* signalled ones of `sends` */
     uint64_t rnrs;       /* RNR NAKs that it had sent at the last report */
+    struct shadow_refused refused_send, refused_receive;
 };
 
 struct shadow_cq {
@@ -76,6 +90,7 @@ struct shadow_cq {
 
 struct shadow_srq {
     struct wqe_queue receives;
+    struct shadow_refused refused;
     uint32_t users; /* queue pairs that exist */
     uint32_t limit; /* the limit that was armed last */
     bool reached;   /* its event was fetched, and the limit not armed again */

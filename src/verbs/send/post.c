@@ -307,6 +307,7 @@ int post_refused(struct qp *qp, const char *name, uint64_t id, enum reason reaso
     enum reason before = reason == REASON_SEND_STATE ? qp->told.unchanged : REASON_NONE;
     int error = reason == REASON_SEND_QUEUE_FULL ? ENOMEM : reason == REASON_SEND_UNREADABLE ? EFAULT : EINVAL;
     note_refused(qp, reason, name);
+    refusal_keep(reason);
     if (log_leaves_out(LOG_WARN, reason)) /* programs post until the queue is full */
         return result_failure(error);
     snprintf(call, sizeof call, "qp 0x%x: %s of wr_id %llu%s", qp->number, name, (unsigned long long)id,
