@@ -47,6 +47,7 @@ transport = InfiniBand                                # linux drivers/infiniband
 qp_types = RC UD                                      # linux drivers/infiniband/hw/bnxt_re/ib_verbs.c:853
 opcodes = RDMA_WRITE RDMA_WRITE_WITH_IMM SEND SEND_WITH_IMM RDMA_READ BIND_MW SEND_WITH_INV  # rdma-core providers/bnxt_re/verbs.c:2579
 max_inline = 96                                       # assumed: the firmware decides
+spare_inline = 0                                      # rdma-core providers/bnxt_re/verbs.c:2377 (what the driver leaves at 0: linux drivers/infiniband/hw/bnxt_re/ib_verbs.c:910)
 
 # -- how it refuses
 errno_qp_type = EOPNOTSUPP                            # linux drivers/infiniband/hw/bnxt_re/ib_verbs.c:1240

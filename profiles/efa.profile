@@ -40,6 +40,7 @@ qp_types = UD                                  # linux drivers/infiniband/hw/efa
 opcodes = SEND SEND_WITH_IMM                   # rdma-core providers/efa/verbs.c:2037
 send_ops = SEND SEND_WITH_IMM                  # rdma-core providers/efa/verbs.c:2037
 max_inline = 32                                # rdma-core providers/efa/efa_io_defs.h:11
+spare_inline = 0                               # rdma-core providers/efa/verbs.c:2686
 access = LOCAL_WRITE REMOTE_READ               # linux drivers/infiniband/hw/efa/efa_verbs.c:1571
 round_cqe = power_of_two                       # rdma-core providers/efa/verbs.c:1277
 wc_flags = 0x7f                                # rdma-core providers/efa/verbs.c:1220

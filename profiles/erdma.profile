@@ -40,6 +40,7 @@ transport = iWARP                                     # linux drivers/infiniband
 qp_types = RC                                         # linux drivers/infiniband/hw/erdma/erdma_verbs.c:398
 opcodes = RDMA_WRITE RDMA_WRITE_WITH_IMM SEND SEND_WITH_IMM RDMA_READ SEND_WITH_INV  # rdma-core providers/erdma/erdma_verbs.c:564
 max_inline = 96                                       # linux drivers/infiniband/hw/erdma/erdma_verbs.h:24
+spare_inline = 96                                     # rdma-core providers/erdma/erdma_verbs.c:676
 round_cqe = power_of_two                              # rdma-core providers/erdma/erdma_verbs.c:178
 
 # -- how it refuses

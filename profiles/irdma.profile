@@ -50,6 +50,7 @@ transport = InfiniBand                                # https://github.com/deeps
 qp_types = RC UD                                      # linux drivers/infiniband/hw/irdma/verbs.c:845
 opcodes = RDMA_WRITE RDMA_WRITE_WITH_IMM SEND SEND_WITH_IMM RDMA_READ LOCAL_INV BIND_MW SEND_WITH_INV  # rdma-core providers/irdma/uverbs.c:1874
 max_inline = 101                                      # linux drivers/infiniband/hw/irdma/user.h:83
+spare_inline = 0                                      # rdma-core providers/irdma/uk.c:840
 
 # -- how it refuses
 errno_qp_type = EOPNOTSUPP                            # rdma-core providers/irdma/uverbs.c:1530

@@ -21,6 +21,7 @@ max_srq_wr = 16383                        # least: connectx-3
 max_pkeys = 1                             # least: bnxt_re
 max_msg_sz = 8388608                      # least: rxe of those with RC
 max_inline = 0                            # least: apple-thunderbolt
+arms = new                                # https://git.kernel.org/pub/scm/linux/kernel/git/stable/linux.git/tree/drivers/infiniband/sw/rxe/rxe_verbs.c?h=v6.1.192#n845 (rxe and siw)
 qp_types = RC                             # assumed: one type, that which most programs need
 opcodes = RDMA_WRITE SEND RDMA_READ       # assumed: those of RC that all adapters with RC have
 send_ops = none                           # assumed: as of the providers without builders

@@ -58,6 +58,7 @@ send_ops = RDMA_WRITE RDMA_WRITE_WITH_IMM SEND SEND_WITH_IMM RDMA_READ ATOMIC_CM
 max_inline = 512                                      # linux drivers/infiniband/sw/rxe/rxe_param.h:58
 num_comp_vectors = 1                                  # linux drivers/infiniband/sw/rxe/rxe_verbs.c:1084 (the guest has one processor)
 wc_flags = 0x7f                                       # rdma-core providers/rxe/rxe.c:404
+arms = new                                            # linux drivers/infiniband/sw/rxe/rxe_verbs.c:845
 mw_types = 1 2                                        # linux drivers/infiniband/sw/rxe/rxe_param.h:54
 round_send_wr = power_of_two_less_one                 # linux drivers/infiniband/sw/rxe/rxe_queue.c:98
 round_recv_wr = power_of_two_less_one                 # linux drivers/infiniband/sw/rxe/rxe_queue.c:98

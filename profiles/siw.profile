@@ -44,6 +44,8 @@ transport = iWARP                                  # linux drivers/infiniband/sw
 qp_types = RC                                      # linux drivers/infiniband/sw/siw/siw_verbs.c:321
 opcodes = RDMA_WRITE SEND RDMA_READ SEND_WITH_INV  # rdma-core providers/siw/siw.c:489
 max_inline = 80                                    # linux include/uapi/rdma/siw-abi.h:90
+spare_inline = 80                                  # rdma-core providers/siw/siw.c:548
+arms = new                                         # rdma-core providers/siw/siw.c:472 (read by linux drivers/infiniband/sw/siw/siw_qp.c:1034)
 round_cqe = power_of_two                           # linux drivers/infiniband/sw/siw/siw_verbs.c:1151
 
 # -- how it refuses

@@ -415,6 +415,37 @@ bool litmus_L16(struct litmus *litmus)
     return has_event(litmus, 1);
 }
 
+/* Makes a queue pair whose receives end at once in the queue that is armed. */
+static struct ibv_qp *make_failed(struct litmus *litmus)
+{
+    struct ibv_qp_attr error = {.qp_state = IBV_QPS_ERR};
+    struct ibv_qp_init_attr init = {.send_cq = litmus->armed,
+                                    .recv_cq = litmus->armed,
+                                    .cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
+                                    .qp_type = IBV_QPT_RC};
+    struct ibv_qp *qp;
+    MUST(qp = ibv_create_qp(litmus->ends.pd, &init));
+    MUST(!ibv_modify_qp(qp, &error, IBV_QP_STATE));
+    return qp;
+}
+
+/* A kind adapter raises the event at once, or a little later; the trials that wait in vain are few. */
+bool litmus_L17(struct litmus *litmus)
+{
+    enum { WAIT = 100, TRIALS = 20 };
+    static _Atomic unsigned trials;
+    if (trials++ >= TRIALS)
+        return false;
+    while (has_event(litmus, 0)) {
+    }
+    struct ibv_qp *qp = make_failed(litmus);
+    struct ibv_recv_wr wr = {.wr_id = 1}, *bad;
+    MUST(!ibv_post_recv(qp, &wr, &bad) && !ibv_req_notify_cq(litmus->armed, 0));
+    bool event = has_event(litmus, WAIT);
+    MUST(!ibv_destroy_qp(qp));
+    return !event;
+}
+
 bool litmus_P3(struct litmus *litmus)
 {
     return !arm_and_write(litmus);

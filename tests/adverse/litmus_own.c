@@ -105,6 +105,16 @@ bool litmus_P15(struct litmus *litmus)
     return !init.cap.max_inline_data;
 }
 
+bool litmus_P23(struct litmus *litmus)
+{
+    struct ibv_cq_ex *cq;
+    struct ibv_cq_init_attr_ex attr = {.cqe = 1, .wc_flags = IBV_WC_EX_WITH_QP_NUM};
+    MUST((cq = ibv_create_cq_ex(litmus->ends.context, &attr)) && cq->read_qp_num && cq->read_opcode);
+    bool lacks = !cq->read_byte_len && !cq->read_imm_data;
+    MUST(!ibv_destroy_cq(ibv_cq_ex_to_cq(cq)));
+    return lacks;
+}
+
 /* --- order of completions */
 
 bool litmus_P16(struct litmus *litmus)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 BUILD = os.path.abspath(os.environ.get("SOFTVERBS_BUILD", os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../build")))
 PROGRAM = f"{BUILD}/tests/adverse/litmus"
-EXTRA = "with=write-order,with=no-inline,with=unreliable,with=gid-index,with=late-port"  # what the tests need of what is off by itself
+EXTRA = "with=write-order,with=no-inline,with=unreliable,with=gid-index,with=late-port,with=new-entries,with=null-readers"  # what the tests need of what is off by itself
 
 
 class Row(NamedTuple):

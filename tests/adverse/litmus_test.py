@@ -54,7 +54,8 @@ def one_behaviour_alone_is_enough_for_its_outcome():
     for behaviour, name in (("1", "L1"), ("late-write", "L3"), ("late-write", "L6"), ("overtake", "L9"), ("8", "L16"), ("6", "L14"),
                             ("pieces", "L15"), ("17", "P5"), ("unsaid", "P6"), ("numbers", "P7"),
                             ("12", "P10"), ("async-events", "P11"), ("unreliable", "P13"), ("no-inline", "P15"),
-                            ("late-completions", "P16"), ("late-acks", "P17"), ("slow-calls", "P18"), ("gid-index", "P19"), ("late-port", "P20")):
+                            ("late-completions", "P16"), ("late-acks", "P17"), ("slow-calls", "P18"), ("gid-index", "P19"), ("late-port", "P20"),
+                            ("new-entries", "L17"), ("null-readers", "P23")):
         assert any(_run(f"seed={seed},only={behaviour},scale=10%", TRIALS, name)[name].seen for seed in range(1, SEEDS + 1)), (behaviour, name)
 
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <infiniband/verbs.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -269,6 +270,21 @@ static void check_send_ops(void)
     }
 }
 
+/* Of a queue pair with one element that asks for no inline data. */
+static void check_unasked_inline_data(void)
+{
+    char why[128];
+    struct ibv_qp_init_attr attr = plain();
+    uint64_t most = profile_value(&profile, PROFILE_max_inline, UINT32_MAX);
+    uint64_t room = profile_value(&profile, PROFILE_spare_inline, sizeof(struct ibv_sge));
+    struct ibv_qp *made = ibv_create_qp(pd, &attr);
+    room = room < most ? room : most;
+    snprintf(why, sizeof why, "%u bytes, and not %u", attr.cap.max_inline_data, (unsigned)room);
+    report(made && attr.cap.max_inline_data == room, "inline data that was not asked for", why);
+    if (made)
+        ibv_destroy_qp(made);
+}
+
 /* --- work */
 
 static void check_opcodes(void)
@@ -305,6 +321,61 @@ static void check_constant_list(void)
 }
 
 /* --- CQs and SRQs */
+
+static bool has_event(struct ibv_comp_channel *channel)
+{
+    struct pollfd file = {.fd = channel->fd, .events = POLLIN};
+    struct ibv_cq *of;
+    void *of_context;
+    if (poll(&file, 1, 0) <= 0 || ibv_get_cq_event(channel, &of, &of_context))
+        return false;
+    ibv_ack_cq_events(of, 1);
+    return true;
+}
+
+/* Adds an entry to the receive queue's CQ, as the queue pair is in the error state. */
+static bool add_entry(struct ibv_qp *to)
+{
+    struct ibv_recv_wr wr = {.wr_id = 1}, *bad;
+    return !ibv_post_recv(to, &wr, &bad);
+}
+
+/* An entry is there, then the queue is armed, then another entry comes. */
+static void check_arming(void)
+{
+    struct ibv_comp_channel *channel = ibv_create_comp_channel(context);
+    struct ibv_cq *armed = channel ? ibv_create_cq(context, 4, NULL, channel, 0) : NULL;
+    struct ibv_qp_init_attr attr = plain();
+    struct ibv_qp_attr error = {.qp_state = IBV_QPS_ERR};
+    attr.send_cq = attr.recv_cq = armed;
+    attr.cap.max_recv_wr = 2;
+    struct ibv_qp *made = armed ? ibv_create_qp(pd, &attr) : NULL;
+    bool ready = made && !ibv_modify_qp(made, &error, IBV_QP_STATE) && add_entry(made) && !ibv_req_notify_cq(armed, 0);
+    bool there = ready && has_event(channel), came = ready && add_entry(made) && has_event(channel);
+    bool only_new = profile_value(&profile, PROFILE_arms, 0);
+    report(ready && there == !only_new, "an event for an entry that was there before arming",
+           only_new ? "is raised" : "is not raised");
+    report(ready && (there || came), "an event for an entry that comes after arming", "is not raised");
+    if (made)
+        ibv_destroy_qp(made);
+    if (armed)
+        ibv_destroy_cq(armed);
+    if (channel)
+        ibv_destroy_comp_channel(channel);
+}
+
+static void check_readers(void)
+{
+    struct ibv_cq_init_attr_ex attr = {.cqe = 1, .wc_flags = IBV_WC_EX_WITH_BYTE_LEN};
+    if (profile.without[PROFILE_CALL_ibv_create_cq_ex])
+        return;
+    struct ibv_cq_ex *made = ibv_create_cq_ex(context, &attr);
+    report(made && made->read_opcode && made->read_byte_len, "a reader that wc_flags asked for", "is missing");
+    report(made && !made->read_imm_data && !made->read_completion_ts, "a reader that wc_flags did not ask for",
+           "is there");
+    if (made)
+        ibv_destroy_cq(ibv_cq_ex_to_cq(made));
+}
 
 static void check_completion_queues(void)
 {
@@ -523,6 +594,7 @@ int main(int count, char **arguments)
     check_gid_type();
     check_types();
     check_sizes();
+    check_unasked_inline_data();
     check_rounding();
     check_rounding_of_srqs();
     check_rounding_of_cqs();
@@ -530,6 +602,8 @@ int main(int count, char **arguments)
     check_opcodes();
     check_constant_list();
     check_completion_queues();
+    check_arming();
+    check_readers();
     check_shared_receive_queues();
     check_memory();
     check_path();

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks that each behaviour of src/adverse/adverse.def has an outcome in tests/adverse/litmus.def, which is gone without it, and that
-few files of code name the adverse adapter; prints TAP.
+few files of code name the adverse adapter; and that the switches of the first table of docs/reference/choices.md exist; prints TAP.
 
 Usage: adverse.py DIRECTORY
 
@@ -11,12 +11,15 @@ Files that name the adapter outside of it and of src/adverse/ are counted, excep
 `part` is the list of docs/reference/adverse.md (made_pages.py).
 """
 import os
+import re
 import sys
 
 sys.dont_write_bytecode = True
 from settings import entries
 from tree import SUPPORT, judged, read
 
+PAGE, HEADING = "docs/reference/choices.md", "## Where softverbs is kinder"
+NOTHING = "nothing yet"
 FIELDS = ("number", "name", "word", "standard", "meaning", "bound", "shows")
 LIST, LITMUS = "src/adverse/adverse.def", "tests/adverse/litmus.def"
 ROOMS, FILES_MOST = ("src/adverse/", "src/verbs/disturb/"), 6
@@ -26,6 +29,7 @@ ANSWERS = {
     "src/verbs/context/device.c": "notes that an index of it was asked for",
     "src/verbs/create/mr_register.c": "the two keys of a region",
     "src/verbs/life/qp_create.c": "max_inline_data",
+    "src/verbs/queue/cq_ex.c": "the readers of a completion queue",
 }
 
 
@@ -48,6 +52,37 @@ def untested(top):
             yield f"{line['word']}: no outcome of {LITMUS} is gone without it"
 
 
+def leniencies(top):
+    """(what softverbs is kinder in, the cell of its switches) of each row of the page."""
+    section = read(top, PAGE).partition(HEADING)[2].partition("\n## ")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line.startswith("|")]
+    return [(row[0], row[-1]) for row in rows[2:]]
+
+
+def is_switch(top, text, words, rules):
+    """Returns whether the text in backquotes of a row switches something on: an option of `softverbs run`, a rule, or a rule of a script."""
+    option, _, value = text.partition(" ")
+    if option == "--profile":
+        return os.path.exists(os.path.join(top, "profiles", f"{value}.profile"))
+    if option == "--inject":
+        happening = re.match(r"'when (\w+)[:,]", value)
+        return bool(happening) and happening[1] in {row[0] for row in entries(os.path.join(top, "src/script/words.def"), "HAPPENING")}
+    word = re.fullmatch(r"--adverse=with=([\w-]+)", text)
+    return word[1] in words if word else text == "--adverse" or text in rules
+
+
+def unswitched(top):
+    words = {line["word"] for line in behaviours(top)}
+    rules = {row[1] for row in entries(os.path.join(top, "src/check/rules.def"), "RULE")}
+    for what, cell in leniencies(top):
+        switches = re.findall(r"`([^`]+)`", cell)
+        if not switches and cell != NOTHING:
+            yield f"{PAGE}: \"{what}\" has no switch, and does not say \"{NOTHING}\""
+        for text in switches:
+            if not is_switch(top, text, words, rules):
+                yield f"{PAGE}: \"{what}\" has the switch `{text}`, which does not exist"
+
+
 def naming(top):
     """The files of code outside the rooms that name the adapter."""
     for folder, _, names in sorted(os.walk(os.path.join(top, "src"))):
@@ -64,7 +99,8 @@ def main():
     many = counted if len(counted) > FILES_MOST else []
     return judged((f"each of {len(behaviours(top))} behaviours has a test", missing),
                   (f"{len(counted)} files outside the room of disturbing and of answers name the adverse adapter, at most {FILES_MOST}", many),
-                  (f"each of {len(ANSWERS)} files of answers names it", idle))
+                  (f"each of {len(ANSWERS)} files of answers names it", idle),
+                  (f"each switch of {len(leniencies(top))} rows of {PAGE} exists", list(unswitched(top))))
 
 
 if __name__ == "__main__":

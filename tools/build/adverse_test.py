@@ -4,15 +4,19 @@ import sys
 
 sys.dont_write_bytecode = True
 import made_up
-from adverse import ANSWERS, FILES_MOST
+from adverse import ANSWERS, FILES_MOST, HEADING, PAGE
 
 BEHAVIOUR = 'ADVERSE(1, LATE, "late", 1, "It is late.", "an event", "hurry")\n'
 OUTCOME = 'LITMUS(1, 2, "late", "seen", "gone")\n'
+RULE = 'RULE(MISSED, "missed", ERROR, SEES, "a", "b", "c", "d")\n'
+SCRIPT = 'HAPPENING(route, ROUTE, "a route")\n'
+ROWS = "| arming is kind | rxe | `--profile rxe`, `--adverse=with=late`, rule `missed`, `--inject 'when route: drop'` |\n| all | b | nothing yet |\n"
 NAMES_IT = "if (adverse_shows(ADVERSE_LATE))\n    wait();\n"
 
 
-def tree(*paths, text=NAMES_IT, behaviours=BEHAVIOUR, outcomes=OUTCOME, answers=tuple(ANSWERS)):
-    files = {"src/adverse/adverse.def": behaviours, "tests/adverse/litmus.def": outcomes}
+def tree(*paths, text=NAMES_IT, behaviours=BEHAVIOUR, outcomes=OUTCOME, answers=tuple(ANSWERS), rows=ROWS):
+    files = {"src/adverse/adverse.def": behaviours, "tests/adverse/litmus.def": outcomes, "src/check/rules.def": RULE, "src/script/words.def": SCRIPT,
+             "profiles/rxe.profile": "", PAGE: f"{HEADING}, and more\n\n| a | b | switch |\n|---|---|---|\n{rows}\n## Next\n| c | `none` |\n"}
     return files | {path: NAMES_IT for path in answers} | {path: text for path in paths}
 
 
@@ -33,6 +37,12 @@ TREES = {
     "tests do not count": (tree(*files(FILES_MOST), *files(2, "src/a/a_{}_test.c"), "src/a/a_fuzz.c"), 0, FEW),
     "lists of words do not count": (tree(*files(FILES_MOST), "src/a/words.def"), 0, FEW),
     "files of answers do not count, but must name it": (tree(*files(FILES_MOST)), 0, f"ok 3 - each of {len(ANSWERS)} files"),
+    "rows with switches of each kind are fine": (tree(), 0, f"ok 4 - each switch of 2 rows of {PAGE} exists"),
+    "a row without a switch is refused": (tree(rows="| a | b | some day |\n"), 1, "has no switch"),
+    "a profile that is not there is refused": (tree(rows="| a | b | `--profile efa` |\n"), 1, "`--profile efa`, which does not exist"),
+    "a behaviour that is not there is refused": (tree(rows="| a | b | `--adverse=with=soon` |\n"), 1, "`--adverse=with=soon`"),
+    "a rule that is not there is refused": (tree(rows="| a | b | rule `seen` |\n"), 1, "`seen`, which does not exist"),
+    "a happening that is not there is refused": (tree(rows="| a | b | `--inject 'when rout: drop'` |\n"), 1, "which does not exist"),
     "one that no longer does is refused": (tree(answers=tuple(ANSWERS)[1:]), 1, f"# {tuple(ANSWERS)[0]}"),
 }
 

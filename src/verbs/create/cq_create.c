@@ -90,6 +90,7 @@ static void cq_fill(struct cq *cq, struct context *context, const struct ibv_cq_
     pthread_cond_init(&cq->ibv.cond, NULL);
     cq_extend(cq);
     cq_judge_push(cq);
+    cq_choose_events(cq);
     cq_disturb(cq);
 }
 

@@ -7,6 +7,8 @@
 #include "adverse/adverse.h"
 #include "base/container.h"
 #include "config/device.h"
+#include "config/settings.h"
+#include "profile/profile.h"
 #include "runtime/clock.h"
 #include "script/rules.h"
 #include "verbs/object/context.h"
@@ -239,6 +241,20 @@ static void make(struct cq *cq)
     TAILQ_INIT(&held->entries);
     schedule_initialize_timer(&held->timer, held_expired);
     cq->moderation.disturbance = &held->hooks;
+}
+
+/* Returns true if arming raises no event for entries that are there, as the user's choice of an adapter has it. */
+static bool arms_for_new_entries(void)
+{
+    const struct profile *profile = setting_profile();
+    if (adverse_shows(ADVERSE_NEW_ENTRIES))
+        adverse_note(ADVERSE_NEW_ENTRIES);
+    return adverse_shows(ADVERSE_NEW_ENTRIES) || (profile && profile_value(profile, PROFILE_arms, 0));
+}
+
+void cq_choose_events(struct cq *cq)
+{
+    cq->moderation.only_new = arms_for_new_entries();
 }
 
 void cq_disturb(struct cq *cq)

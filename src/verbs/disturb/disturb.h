@@ -19,6 +19,10 @@ void qp_record(struct qp *);
 /* Frees the memory of both. */
 void qp_disturb_end(struct qp *);
 
+/* Decides whether arming the queue raises an event for the entries that it has, as the adverse adapter and a profile
+ * want it. Called before other threads know the queue. */
+void cq_choose_events(struct cq *);
+
 /* Gives a completion queue its table if the process is adverse, or if rules of a script are for completions or events,
  * also rules that were added after the queue was made. Does nothing without memory. Takes cq->lock. */
 void cq_disturb(struct cq *);

@@ -6,8 +6,10 @@
 
 #include "adverse/adverse.h"
 #include "config/link_layer.h"
+#include "config/settings.h"
 #include "events/refusal.h"
 #include "process/port.h"
+#include "profile/profile.h"
 #include "runtime/qpns.h"
 #include "verbs/disturb/disturb.h"
 #include "verbs/life/qp_endpoint.h"
@@ -223,10 +225,17 @@ static int make_queues(struct qp *qp)
     return error;
 }
 
-/* The space of the SGEs holds inline data, too, as on adapters; programs that don't ask for that use it, too. */
+/* The space of the SGEs holds inline data, too, as on most adapters; programs that don't ask for that use it, too. */
+static uint32_t unasked_inline_room(const struct ibv_qp_cap *cap)
+{
+    const struct profile *profile = setting_profile();
+    uint32_t room = cap->max_send_sge * (uint32_t)sizeof(struct ibv_sge);
+    return profile ? (uint32_t)profile_value(profile, PROFILE_spare_inline, room) : room;
+}
+
 static uint32_t inline_room(const struct ibv_qp_cap *cap, const struct limits *limits)
 {
-    uint32_t room = cap->max_send_sge * (uint32_t)sizeof(struct ibv_sge);
+    uint32_t room = unasked_inline_room(cap);
     if (adverse_shows(ADVERSE_NO_INLINE)) {
         adverse_note(ADVERSE_NO_INLINE);
         return cap->max_inline_data;

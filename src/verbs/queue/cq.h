@@ -30,6 +30,7 @@ struct cq {
         bool shows; /* the iterator's usual way is not enough; cq_ex.c */
         bool puts;  /* entries are put in the long way; cq_push.h; under lock */
         bool takes; /* entries are taken out under `lock`; cq_entries.h */
+        bool lacks; /* the iterator has no readers but for what wc_flags asks; cq_ex.c */
     } slow;
 
     _Alignas(64) struct completion current; /* the entry that the batch shows */
@@ -46,6 +47,7 @@ struct cq {
     uint32_t unreported;        /* the position after the entry that raised the last event */
     struct {
         uint16_t count, period; /* `period` in microseconds; if one is 0, no event is held back */
+        bool only_new;          /* arming raises no event for entries that are there; never changes */
         uint32_t held;          /* entries that would have raised the event since the CQ was armed */
         nanos deadline;         /* when the event is raised at the latest */
         struct schedule_timer timer;

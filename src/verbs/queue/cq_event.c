@@ -91,7 +91,8 @@ void cq_event_arm(struct cq *cq, enum cq_armed wanted)
     if (cq->armed < wanted)
         cq->armed = wanted;
     uint32_t entries = cq->moderation.held ? 0 : waiting(cq);
-    if (entries && !(cq->channel && comp_channel_has(cq->channel, cq)) && !holds(cq, entries))
+    if (entries && !cq->moderation.only_new && !(cq->channel && comp_channel_has(cq->channel, cq)) &&
+        !holds(cq, entries))
         raise_event(cq);
 }
 

@@ -5,7 +5,8 @@
  * polls one entry for each event gets as many events as entries, whether it polls before it arms (Mellanox's
  * ibverbs-tests) or arms before it polls (perftest, which gets out of step when an entry raises a second event). A
  * program that polls until the queue is empty gets an event now and then whose entry it has polled, as one thread may
- * arm and another poll. At most one such event waits to be fetched.
+ * arm and another poll. At most one such event waits to be fetched. A CQ whose arming is `only_new` raises its event
+ * for the next entry that is added, as the kernel's rxe and siw do.
  *
  * With a count and a period, both not 0, an armed CQ raises its event when `count` entries have arrived that would have
  * raised it, or `period` microseconds after the first of them, whichever is sooner. Entries themselves are never held

@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "adverse/adverse.h"
 #include "base/container.h"
 #include "base/likely.h"
 #include "base/result.h"
+#include "config/settings.h"
 #include "diag/log.h"
 #include "events/refusal.h"
 #include "process/poller.h"
@@ -146,7 +148,8 @@ static unsigned int read_wc_flags(struct ibv_cq_ex *cq)
 }
 
 /* Reading a field that was not requested at creation is a mistake of the program: the log reports it, and the program
- * gets the value that the batch has, if any (a jump through NULL would explain less). */
+ * gets the value that the batch has, if any (a jump through NULL would explain less; who wants the jump chooses a
+ * profile, or null-readers of the adverse adapter). */
 static void warn_of(const char *call, const char *flag)
 {
     refuse_in(call, EINVAL, REASON_CQ_FIELD, "wc_flags lacks %s", flag);
@@ -193,6 +196,18 @@ static void read_tm_info(struct ibv_cq_ex *cq, struct ibv_wc_tm_info *info)
     }
 #include "calls/verbs.def"
 
+/* Returns true if the user chose an adapter, all of which have readers only for what wc_flags asks. */
+static bool lacks_unasked_readers(void)
+{
+    if (adverse_shows(ADVERSE_NULL_READERS))
+        adverse_note(ADVERSE_NULL_READERS);
+    return adverse_shows(ADVERSE_NULL_READERS) || setting_profile();
+}
+
+/* The reader of this CQ: for a field that it asked for, for another field, or NULL. */
+#define OWN_READER(cq, name, flag)                                                                                     \
+    ((cq)->wc_flags & IBV_WC_EX_WITH_##flag ? name : (cq)->slow.lacks ? NULL : name##_unasked)
+
 CALLS_CHANGER static void change_iterator(struct calls_holder *holder, const struct calls_change *change)
 {
     struct cq *cq = container_of(holder, struct cq, calls);
@@ -200,7 +215,7 @@ CALLS_CHANGER static void change_iterator(struct calls_holder *holder, const str
 #define ITERATOR(type, name, parameters, arguments) CALLS_CHANGE(change, ibv->name, ibv_##name, name);
 #define FIRST_READER(type, name, parameters, arguments) CALLS_CHANGE(change, ibv->name, ibv_wc_##name, name);
 #define READER(type, name, flag, parameters, arguments)                                                                \
-    CALLS_CHANGE(change, ibv->name, ibv_wc_##name, cq->wc_flags &IBV_WC_EX_WITH_##flag ? name : name##_unasked);
+    CALLS_CHANGE(change, ibv->name, ibv_wc_##name, OWN_READER(cq, name, flag));
 #include "calls/verbs.def"
 }
 
@@ -210,10 +225,10 @@ void cq_extend(struct cq *cq)
         IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK | IBV_WC_EX_WITH_TM_INFO;
     struct ibv_cq_ex *ibv = &cq->extended;
     cq->slow.shows = (cq->wc_flags & rare) || cq->slow.takes;
+    cq->slow.lacks = lacks_unasked_readers();
 #define ITERATOR(type, name, parameters, arguments) ibv->name = name;
 #define FIRST_READER(type, name, parameters, arguments) ibv->name = name;
-#define READER(type, name, flag, parameters, arguments)                                                                \
-    ibv->name = cq->wc_flags & IBV_WC_EX_WITH_##flag ? name : name##_unasked;
+#define READER(type, name, flag, parameters, arguments) ibv->name = OWN_READER(cq, name, flag);
 #include "calls/verbs.def"
     calls_enter(&cq->calls, change_iterator);
 }
