@@ -340,7 +340,7 @@ static int add_function(const struct command *command, enum setting setting, con
     return set_text(command, setting, list);
 }
 
-/* The default list is errors and adapter findings. */
+/* The default list is errors, adapter findings and failed work. */
 static int set_checks(const struct command *command, enum setting setting, const char *list)
 {
     struct rule_choice choice;

@@ -12,6 +12,7 @@ struct hooks_completion {
     uint32_t qp_number, length;
     enum ibv_wc_status status;
     enum ibv_wc_opcode opcode;
+    const char *end; /* the words for an error (verbs/ask/qp_words.h); NULL: there are none */
 };
 
 /* What becomes of memory. */

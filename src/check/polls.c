@@ -9,6 +9,7 @@
 #include "check/shadow/domain.h"
 #include "check/shadow/flight.h"
 #include "check/shadow/refusals.h"
+#include "verbs/ask/qp_words.h"
 #include "verbs/queue/cq.h"
 
 static uintptr_t self(void)
@@ -82,13 +83,32 @@ static void poison(struct ibv_wc *wc)
     wc->qp_num = valid.qp_num;
 }
 
-static void complete_list(struct ibv_wc *list, int count)
+/* Under no lock of the library or the checker, as the words need the queue pair's. */
+static void complete_failed(const struct ibv_cq *ibv, struct hooks_completion *completion, unsigned vendor_err)
+{
+    char text[QP_TELL_ENDED];
+    const struct qp_end end = {completion->wr_id, completion->qp_number, completion->status, vendor_err};
+    if (rule_chosen.rules[RULE_FAILED_WORK] && qp_words_of_end(((const struct cq *)ibv)->process, &end, text))
+        completion->end = text;
+    shadow_lock();
+    flight_complete(completion);
+    shadow_unlock();
+}
+
+static void complete_list(const struct ibv_cq *cq, struct ibv_wc *list, int count)
 {
     shadow_lock();
     for (struct ibv_wc *wc = list; wc < list + count; wc++) {
-        flight_complete(&(struct hooks_completion){wc->wr_id, wc->qp_num, wc->byte_len, wc->status, wc->opcode});
-        if (wc->status && rule_chosen.rules[RULE_FAILED_FIELD])
+        struct hooks_completion completion = {wc->wr_id, wc->qp_num, wc->byte_len, wc->status, wc->opcode, NULL};
+        if (likely(!wc->status)) {
+            flight_complete(&completion);
+            continue;
+        }
+        shadow_unlock();
+        complete_failed(cq, &completion, wc->vendor_err);
+        if (rule_chosen.rules[RULE_FAILED_FIELD])
             poison(wc);
+        shadow_lock();
     }
     shadow_unlock();
 }
@@ -119,7 +139,7 @@ static int poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *list)
     callers_leave();
     end_polling(cq);
     if (found > 0)
-        complete_list(list, found);
+        complete_list(cq, list, found);
     if (refusals_any() && found >= 0 && count > 0)
         note_found(cq, found);
     return found;
@@ -129,9 +149,12 @@ static int poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *list)
 static void complete_shown(struct ibv_cq_ex *ibv)
 {
     const struct completion *shown = &((const struct cq *)ibv)->current;
+    struct hooks_completion completion = {shown->id,     shown->qp_number, shown->length,
+                                          shown->status, shown->opcode,    NULL};
+    if (unlikely(shown->status))
+        return complete_failed(ibv_cq_ex_to_cq(ibv), &completion, shown->reason);
     shadow_lock();
-    flight_complete(
-        &(struct hooks_completion){shown->id, shown->qp_number, shown->length, shown->status, shown->opcode});
+    flight_complete(&completion);
     shadow_unlock();
 }
 

@@ -11,7 +11,7 @@ const struct rule_line rule_lines[RULES] = {
 
 struct rule_choice rule_chosen;
 
-static const char *const level_names[RULE_LEVELS] = {"error", "adapter", "note"};
+static const char *const level_names[RULE_LEVELS] = {"error", "adapter", "failed", "note"};
 
 const char *rule_level_name(enum rule_level level)
 {
@@ -26,13 +26,23 @@ static enum rule find_rule(struct text_part word)
     return rule;
 }
 
-/* `notes` is the word for all, `note` the one in a finding. */
+bool rule_counts(enum rule rule)
+{
+    enum rule_level level = rule_lines[rule].level;
+    return level < RULE_FAILED || (level == RULE_FAILED && rule_chosen.failed_counts);
+}
+
+/* The last level that the word is for: `notes` is the word for all, `note` the one in a finding. */
 static enum rule_level find_level(struct text_part word)
 {
-    enum rule_level level = text_part_is(word, "notes") ? RULE_NOTE : 0;
-    while (level < RULE_LEVELS && !text_part_is(word, level_names[level]) && !text_part_is(word, "notes"))
-        level++;
-    return level;
+    static const struct {
+        const char *word;
+        enum rule_level most;
+    } words[] = {{"error", RULE_ERROR}, {"adapter", RULE_FAILED}, {"notes", RULE_NOTE}, {"note", RULE_NOTE}};
+    for (size_t at = 0; at < sizeof words / sizeof *words; at++)
+        if (text_part_is(word, words[at].word))
+            return words[at].most;
+    return RULE_LEVELS;
 }
 
 static void choose_level(struct rule_choice *choice, enum rule_level most)
@@ -63,8 +73,10 @@ static bool choose_more(struct rule_choice *choice, struct text_part word)
     enum rule rule = find_rule(word);
     if (level < RULE_LEVELS)
         choose_level(choice, level);
-    if (rule < RULES)
+    if (rule < RULES) {
         choice->rules[rule] = true;
+        choice->failed_counts |= rule_lines[rule].level == RULE_FAILED;
+    }
     return level < RULE_LEVELS || rule < RULES;
 }
 
@@ -112,7 +124,7 @@ bool rule_choose(const char *words, struct rule_choice *choice, char *why, size_
                        (int)bad.length, bad.at);
     each_word(words, choose_more, choice, &added);
     if (!added)
-        choose_level(choice, RULE_ADAPTER);
+        choose_level(choice, RULE_FAILED);
     each_word(words, leave_out, choice, &left_out);
     return true;
 }

@@ -10,7 +10,7 @@ enum rule {
     RULES
 };
 
-enum rule_level { RULE_ERROR, RULE_ADAPTER, RULE_NOTE, RULE_LEVELS };
+enum rule_level { RULE_ERROR, RULE_ADAPTER, RULE_FAILED, RULE_NOTE, RULE_LEVELS };
 
 enum rule_seen { RULE_SEES, RULE_FILL, RULE_PAGES, RULE_PARTLY };
 
@@ -24,12 +24,13 @@ struct rule_line {
 
 extern const struct rule_line rule_lines[RULES];
 
-/* "error", "adapter", "note". */
+/* "error", "adapter", "failed", "note". */
 const char *rule_level_name(enum rule_level);
 
 /* The choice of --check and SOFTVERBS_CHECK. */
 struct rule_choice {
     bool rules[RULES];
+    bool failed_counts; /* a rule of the level `failed` is in the list: its findings count as errors do */
     bool fatal; /* a finding raises SIGTRAP */
     bool fill;  /* posts fill the buffers of receives with a pattern */
     bool full;  /* hashes of all bytes */
@@ -39,7 +40,10 @@ struct rule_choice {
 /* The rules in force; finding_begin writes it, before the program runs. */
 extern struct rule_choice rule_chosen;
 
-/* Reads words with commas between: `error`, `adapter` or `notes` for the rules of this level and of the ones before it,
- * ids of rules, a rule's id after a `-` to leave it out, `fatal`, `fill`, `full`, `pages`. If no word is a level or the
+/* Returns true if findings of this rule make the exit status. */
+bool rule_counts(enum rule);
+
+/* Reads words with commas between: `error`, `adapter` (with the level `failed`) or `notes` for the rules of this level
+ * and of the ones before it, ids of rules, a rule's id after a `-` to leave it out, `fatal`, `fill`, `full`, `pages`. If no word is a level or the
  * id of a rule, the level is `adapter`. False: a word is unknown, and `why` is a sentence. Thread-safe. */
 bool rule_choose(const char *words, struct rule_choice *, char *why, size_t size);

@@ -442,6 +442,7 @@ static const struct {
     {"buffer-freed", free_in_flight},
     {"cq-overrun", overrun_cq},
     {"send-queue-stuck", fill_send_queue},
+    {"failed-work", fail_work},
     {"peers-disagree", disagree},
     {"access-differs", allow_less},
     {"hop-limit-zero", address_without_hops},
@@ -478,6 +479,7 @@ static const struct {
     {"moved", move_memory},
     {"post-refused", ignore_refusal},
     {"refused-full", fill_and_ignore},
+    {"failed-one", fail_one_of_two},
 };
 
 int main(int argc, char **argv)

@@ -24,6 +24,10 @@ static inline void wait_longer_than_the_checker(void)
     usleep(LATE); /* what is tested */
 }
 
+/* mistakes_failed.c */
+void fail_work(enum loopback_variant);
+void fail_one_of_two(enum loopback_variant);
+
 /* mistakes_queues.c */
 void overrun_cq(enum loopback_variant);
 void fill_send_queue(enum loopback_variant);

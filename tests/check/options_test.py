@@ -2,6 +2,7 @@
 """The options of the checker, and the reports that it leaves for CI. Prints TAP. The programs are in mistakes.c."""
 import json
 import os
+import re
 import signal
 import sys
 import xml.etree.ElementTree
@@ -89,6 +90,30 @@ def the_exit_status_is_the_one_that_was_asked_for():
     assert _checked("--check=notes", "--error-exitcode=77", program=("timeout-zero", "faulty")).returncode == 0
 
 
+def failed_work_is_counted_apart():
+    failing = ("failed-work", "faulty")
+    done = _checked("--check", "--error-exitcode=77", program=failing)
+    assert done.returncode == 0 and b"check: 0 errors, 0 adapter findings, 1 failed, 0 notes" in done.stderr, told(done)
+    for words, wanted in (("adapter,failed-work", 77), ("failed-work", 77), ("notes", 0), ("failed-work,-failed-work", 0)):
+        assert _checked(f"--check={words}", "--error-exitcode=77", program=failing).returncode == wanted, words
+    for words in ("error", "adapter,-failed-work"):
+        expect(_checked(f"--check={words}", program=failing), err=b"")
+    assert _checked("--check=fatal", program=failing).returncode == 0
+    assert _checked("--check=fatal,adapter,failed-work", program=failing).returncode == -signal.SIGTRAP
+
+
+def failed_work_has_the_words_of_the_log():
+    for variant, words in (("faulty", rb"IBV_WC_REM_ACCESS_ERR: (process .* refused it: .* with rkey 0x\w+)"), ("neighbour", rb"(IBV_WC_LOC_PROT_ERR, element 0: .*)\n")):
+        done = _checked("--check", "--log=warn", program=("failed-work", variant))
+        logged = re.search(rb"wr_id 9 ends in .*" + words, done.stderr)
+        assert logged and b"ended with " + logged[0].split(b" ends in ")[1].split(b". (reason")[0] in done.stderr, told(done)
+
+
+def work_that_a_script_fails_is_no_finding():
+    for rule in ("when work: complete REM_ACCESS_ERR", "when work: complete REM_ACCESS_ERR, vendor 205"):
+        expect(_checked("--check", f"--inject={rule}", "--log=error", program=("failed-work", "faulty")), err=b"")
+
+
 def fatal_stops_at_the_first_finding():
     done = _checked("--check=fatal")
     assert done.returncode == -signal.SIGTRAP and b"posted at" in done.stderr, told(done)
@@ -141,18 +166,19 @@ def a_report_is_shown_as_a_table_and_judged():
     done = softverbs("checks", path)
     assert done.returncode == 1 and b"send-buffer-changed" in done.stdout and b"mistakes.c:" in done.stdout, told(done)
     expect(softverbs("checks", _report("clean", TWIN)), out=None)
-    expect(softverbs("checks", _report("note", ("timeout-zero", "faulty"))), out=None)
+    expect(softverbs("checks", _report("note", ("timeout-zero", "faulty"), ("failed-work", "faulty"))), out=None)
     expect(softverbs("checks", f"{TEMPORARY}/none"), 2, b"", [b"can't be read"])
     expect(softverbs("checks", PROGRAM), 2, b"", [b"is not a report of the checker: line 1"])
 
 
 def sarif_names_file_and_line():
-    done = softverbs("checks", "--sarif", _report("sarif", FAULTY, ("timeout-zero", "faulty"), ("cq-overrun", "faulty")))
+    done = softverbs("checks", "--sarif", _report("sarif", FAULTY, ("timeout-zero", "faulty"), ("cq-overrun", "faulty"), ("failed-work", "faulty")))
     run_of, = json.loads(done.stdout)["runs"]
     rules = {rule["id"] for rule in run_of["tool"]["driver"]["rules"]}
     found = {result["ruleId"]: result for result in run_of["results"]}
-    assert set(found) == {"send-buffer-changed", "timeout-zero", "cq-overrun", "never-polled"} <= rules, found
-    assert [found[rule]["level"] for rule in ("send-buffer-changed", "timeout-zero", "cq-overrun")] == ["error", "note", "warning"]
+    assert set(found) == {"send-buffer-changed", "timeout-zero", "cq-overrun", "never-polled", "failed-work"} <= rules, found
+    levels = [found[rule]["level"] for rule in ("send-buffer-changed", "timeout-zero", "cq-overrun", "failed-work")]
+    assert levels == ["error", "note", "warning", "warning"], levels
     where = found["send-buffer-changed"]["locations"][0]["physicalLocation"]
     assert where["artifactLocation"]["uri"].endswith("mistakes.c") and where["region"]["startLine"] > 1, where
 
@@ -163,10 +189,12 @@ def github_shows_a_finding_beside_its_line():
     assert b"mistakes.c,line=" in lines[0] and lines[1].startswith(b"::notice title=softverbs timeout-zero"), lines
 
 
-def junit_fails_for_errors_and_not_for_notes():
+def junit_fails_for_errors_and_not_for_notes_or_failed_work():
     tree = xml.etree.ElementTree.fromstring(softverbs("checks", "--junit", _report("junit", FAULTY, ("timeout-zero", "faulty"))).stdout)
     assert (tree.get("tests"), tree.get("failures")) == ("2", "1"), tree.attrib
     assert [len(case.findall("failure")) for case in tree.findall("testcase")] == [1, 0]
+    tree = xml.etree.ElementTree.fromstring(softverbs("checks", "--junit", _report("failed", ("failed-work", "faulty"))).stdout)
+    assert (tree.get("tests"), tree.get("failures")) == ("1", "0"), tree.attrib
     tree = xml.etree.ElementTree.fromstring(softverbs("checks", "--junit", _report("passed", TWIN)).stdout)
     assert (tree.get("tests"), tree.get("failures"), len(tree.findall("testcase"))) == ("1", "0", 1), tree.attrib
 

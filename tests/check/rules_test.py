@@ -132,6 +132,12 @@ def refused_calls_of_librdmacm_are_seen():
                     ("use-after-destroy", "rdma_destroy_id names the rdma_cm_id that was destroyed; the checker refuses it with EINVAL", "mistakes_connections.c")], (found, told(done))
 
 
+def the_place_of_failed_work_is_left_out_where_other_work_may_be_meant():
+    for variant, wanted in (("faulty", []), ("twin", []), ("neighbour", ["post_write"])):
+        (one,), done = _findings("failed-one", variant, "failed-work")
+        assert one["rule"] == "failed-work" and [place["function"] for place in one["posted"]] == wanted, (one, told(done))
+
+
 def synchronous_identifiers_are_not_reported():
     found, done = _findings("cm-synchronous", "twin", "notes")
     assert not found, (found, told(done))
@@ -151,6 +157,7 @@ def a_full_queue_whose_refusals_nobody_looked_at_is_seen():
 def _add_cases(module):
     for rule, level, seen in _rules():
         words = "notes,pages" if seen == "PAGES" else "notes"
+        words += "" if level == "FAILED" else ",-failed-work"  # what many mistakes lead to
         word = rule.replace("-", "_")
         for variant in ("faulty", "neighbour"):
             setattr(module, f"{word}_{variant}", _case(_breaks, rule, level, variant, words))

@@ -14,7 +14,7 @@ from settings import entries
 from tree import judged, read
 
 FIELDS = ("name", "id", "level", "seen", "what", "why", "bites", "cure")
-LEVELS = {"ERROR": "error", "ADAPTER": "adapter", "NOTE": "note"}
+LEVELS = {"ERROR": "error", "ADAPTER": "adapter", "FAILED": "failed", "NOTE": "note"}
 SEEN = {"SEES": "always", "PARTLY": "partly, as the text says", "FILL": "only with `--check=fill`", "PAGES": "only with `--check=pages`"}
 
 

@@ -70,6 +70,7 @@ static json_t *read_findings(const char *path)
 struct finding {
     struct facts_checked own;
     struct facts_place place; /* not known: the finding has no place */
+    bool passes; /* it makes no exit status by itself: a note, or failed work */
     bool note;
 };
 
@@ -83,6 +84,7 @@ static struct finding read_finding(const json_t *json)
         i++;
     facts_read_at(&facts_of_place, places[i], 0, &finding.place);
     finding.note = !strcmp(facts_text(finding.own.level), rule_level_name(RULE_NOTE));
+    finding.passes = finding.note || !strcmp(facts_text(finding.own.level), rule_level_name(RULE_FAILED));
     return finding;
 }
 
@@ -184,16 +186,16 @@ static void print_case(const json_t *json)
     const struct finding finding = read_finding(json);
     describe(&finding.place, place, sizeof place);
     snprintf(name, sizeof name, "%s at %s", finding.own.rule, place);
-    junit_case(stdout, facts_text(finding.own.program), name, finding.note, finding.own.text);
+    junit_case(stdout, facts_text(finding.own.program), name, finding.passes, finding.own.text);
 }
 
-/* Notes pass. Without a finding there is one case, since some readers take a file without a case for an error. */
+/* Notes and failed work pass. Without a finding there is one case, since some readers take a file without a case for an error. */
 static void print_junit(const json_t *findings)
 {
     size_t i, count = json_array_size(findings), failures = 0;
     json_t *finding;
     json_array_foreach (findings, i, finding)
-        failures += !read_finding(finding).note;
+        failures += !read_finding(finding).passes;
     junit_begin(stdout, "softverbs checks", count ? count : 1, failures);
     json_array_foreach (findings, i, finding)
         print_case(finding);
@@ -234,7 +236,7 @@ static int checks(const struct command *command, int argc, char **argv)
         return EXIT_USAGE;
     bool failed = false;
     for (size_t i = 0; i < json_array_size(findings); i++)
-        failed |= !read_finding(json_array_get(findings, i)).note;
+        failed |= !read_finding(json_array_get(findings, i)).passes;
     print(findings, format);
     json_decref(findings);
     return failed ? EXIT_NEGATIVE : EXIT_OK;

@@ -99,7 +99,14 @@ static void tell_first(struct finding *finding)
     finding_file_add(finding, &places);
 }
 
-/* Reports a finding. True: it was shown, for the first time. */
+/* Returns true if `fatal` is for findings of this rule: for what counts, and for notes, which are shown only where they
+ * were asked for. */
+static bool stops(enum rule rule)
+{
+    return rule_counts(rule) || rule_lines[rule].level == RULE_NOTE;
+}
+
+/* Reports a finding. True: it was shown, for the first time, and `fatal` is for it. */
 static bool tell_one(struct finding *finding)
 {
     int before = uncancelled_begin();
@@ -112,7 +119,7 @@ static bool tell_one(struct finding *finding)
     finding->count = 1;
     if (first)
         tell_first(finding);
-    bool shown = first && !finding->suppressed;
+    bool shown = first && !finding->suppressed && stops(finding->rule);
     mutex_release(&telling);
     if (!first)
         free(finding);
@@ -133,7 +140,7 @@ static struct finding *reverse(struct finding *list)
     return reversed;
 }
 
-/* Reports all pending findings of this thread. True: at least one was shown. */
+/* Reports all pending findings of this thread. True: tell_one has returned true. */
 static bool tell_all(void)
 {
     struct place here;
@@ -171,14 +178,15 @@ unsigned finding_end(void)
         finding = next;
     }
     mutex_take(&telling);
-    unsigned counts[RULE_LEVELS] = {0};
+    unsigned counts[RULE_LEVELS] = {0}, counted = 0;
     for (finding = told; finding; finding = finding->next) {
         if (finding->suppressed || finding->process != getpid()) /* a fork's parent reports its own */
             continue;
         counts[rule_lines[finding->rule].level]++;
+        counted += rule_counts(finding->rule);
         finding_file_count(finding);
     }
     finding_lines_sum(counts);
     mutex_release(&telling);
-    return counts[RULE_ERROR] + counts[RULE_ADAPTER];
+    return counted;
 }

@@ -27,7 +27,7 @@ struct finding {
     enum rule rule;
     const char *kind;
     uint32_t number;
-    char text[400];
+    char text[800];
     const void *posted;
     struct place created, destroyed, found; /* count 0: not known */
     uint64_t count;
@@ -53,5 +53,6 @@ static inline void finding_flush(void)
         finding_tell();
 }
 
-/* Reports the sums when the process ends. Returns how many findings above notes there were, each counted once. */
+/* Reports the sums when the process ends. Returns how many findings there were that count (rule_counts), each counted
+ * once. */
 unsigned finding_end(void);

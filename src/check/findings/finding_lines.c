@@ -60,7 +60,7 @@ void finding_lines_show(const struct finding *finding, const struct finding_plac
 
 void finding_lines_sum(const unsigned counts[RULE_LEVELS])
 {
-    if (counts[RULE_ERROR] + counts[RULE_ADAPTER] + counts[RULE_NOTE])
-        log_always("check: %u errors, %u adapter findings, %u notes; \"softverbs explain ID\" says more of each",
-                   counts[RULE_ERROR], counts[RULE_ADAPTER], counts[RULE_NOTE]);
+    if (counts[RULE_ERROR] + counts[RULE_ADAPTER] + counts[RULE_FAILED] + counts[RULE_NOTE])
+        log_always("check: %u errors, %u adapter findings, %u failed, %u notes; \"softverbs explain ID\" says more of each",
+                   counts[RULE_ERROR], counts[RULE_ADAPTER], counts[RULE_FAILED], counts[RULE_NOTE]);
 }

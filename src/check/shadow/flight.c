@@ -145,11 +145,6 @@ static void end_wqe(struct shadow *qp, struct wqe_queue *queue, uint32_t at, con
         memory_note_written(&wqe);
 }
 
-static bool is_certainly_before(const struct wqe *wqe, const struct wqe *other)
-{
-    return wqe->thread == other->thread || (wqe->returned && wqe->returned < other->begun);
-}
-
 /* Unsignalled work before the one at `until`. */
 static void end_silent(struct shadow *qp, uint32_t until, const struct hooks_completion *completion)
 {
@@ -160,7 +155,7 @@ static void end_silent(struct shadow *qp, uint32_t until, const struct hooks_com
     wqe_copy(&last, wqe_at(queue, until));
     for (uint32_t at = 0; at < until;) {
         const struct wqe *wqe = wqe_at(queue, at);
-        if (wqe->flags & WQE_SIGNALED || !is_certainly_before(wqe, &last)) {
+        if (wqe->flags & WQE_SIGNALED || !wqe_is_before(wqe, &last)) {
             at++;
             continue;
         }

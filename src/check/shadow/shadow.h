@@ -73,6 +73,7 @@ struct shadow_qp {
     uint32_t signaled;   /* signalled ones of `sends` */
     uint64_t rnrs;       /* RNR NAKs that it had sent at the last report */
     struct shadow_refused refused_send, refused_receive;
+    bool ended;          /* since the last reset the program moved it to ERR, or the error of its work was reported */
 };
 
 struct shadow_cq {

@@ -38,6 +38,12 @@ struct wqe {
     uint64_t parts[WQE_PARTS];     /* with WQE_WRITES and WQE_HASHED; rules/receive_buffer.c */
 };
 
+/* Returns true if the library took the one before the other. */
+static inline bool wqe_is_before(const struct wqe *wqe, const struct wqe *other)
+{
+    return wqe->thread == other->thread || (wqe->returned && wqe->returned < other->begun);
+}
+
 /* Sets the members of new work, without a list. */
 static inline void wqe_begin(struct wqe *wqe, uint64_t wr_id, const void *posted, unsigned opcode, unsigned flags)
 {

@@ -166,6 +166,26 @@ const char *qp_tell_known(const struct qp *qp, unsigned status)
     return of_peer && qp->told.known && *qp->told.known ? qp->told.known : NULL;
 }
 
+/* The numbers in the kept words, if these are on this end: what follows its status. */
+static const char *find_numbers(const struct qp *qp, uint64_t id, unsigned status, unsigned reason)
+{
+    char beginning[96];
+    int length = snprintf(beginning, sizeof beginning, " of wr_id %llu ends in %s, ", (unsigned long long)id,
+                          words_status(status));
+    bool same = qp->told.words && qp->told.first_error == reason;
+    const char *found = same ? strstr(qp->told.words, beginning) : NULL;
+    return found ? found + length - strlen(", ") : "";
+}
+
+void qp_tell_ended(const struct qp *qp, uint64_t id, unsigned status, unsigned reason, char text[QP_TELL_ENDED])
+{
+    const char *known = qp ? qp_tell_known(qp, status) : NULL;
+    int length = snprintf(text, QP_TELL_ENDED, "%s%s: %s", words_status(status),
+                          qp ? find_numbers(qp, id, status, reason) : "", known ? known : reason_sentence(reason));
+    if (length > 0 && length < QP_TELL_ENDED && text[length - 1] == '.') /* of the reason's sentence */
+        text[length - 1] = 0;
+}
+
 /* Adds the answer of the network, or names the only host that knows more. */
 static void add_network(const struct qp *qp, enum ibv_wc_status status, char icmp[PORT_ICMP])
 {

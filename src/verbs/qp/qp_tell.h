@@ -35,6 +35,12 @@ void qp_tell_end(struct qp *, const char *what, uint64_t id, enum ibv_wc_status,
  * queue pair is reset or destroyed; NULL: nothing. Under qp->lock. */
 const char *qp_tell_known(const struct qp *, unsigned status);
 
+enum { QP_TELL_ENDED = 640 };
+
+/* Writes what the log's line on this end has after "ends in": the status, the numbers of what was refused, the cause.
+ * NULL for a queue pair of which nothing is known: without numbers. Under qp->lock. */
+void qp_tell_ended(const struct qp *, uint64_t id, unsigned status, unsigned reason, char text[QP_TELL_ENDED]);
+
 enum { QP_TELL_UNCHANGED = 64 };
 
 /* Writes, for the line of a call that the state does not allow, that the ibv_modify_qp before it was refused for this

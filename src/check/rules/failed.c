@@ -1,0 +1,42 @@
+/* Work that ends in an error: the error's own words, with the place of the post. */
+#include "check/hooks.h"
+
+/* Returns true if the completion may be of other work, which has the same wr_id, and is of another kind or place. */
+static bool may_be_other(const struct shadow *qp, const struct wqe *wqe)
+{
+    const struct wqe_queue *receives = qp->qp.srq ? &qp->qp.srq->srq.receives : &qp->qp.receives;
+    const struct wqe_queue *queue = wqe->flags & WQE_RECEIVE ? receives : &qp->qp.sends;
+    for (uint32_t at = 0; at < queue->count; at++) {
+        const struct wqe *other = wqe_at(queue, at);
+        bool after = wqe->flags & WQE_SIGNALED && wqe_is_before(wqe, other);
+        bool differs = other->posted != wqe->posted || other->opcode != wqe->opcode;
+        if (other->wr_id == wqe->wr_id && differs && !after)
+            return true;
+    }
+    return wqe->flags & WQE_UNSURE;
+}
+
+/* The errors after the first are its consequences. */
+static void name_error(struct shadow *qp, struct wqe *wqe, const struct hooks_completion *completion)
+{
+    if (!completion->end || qp->qp.ended || wqe->wr_id != completion->wr_id)
+        return;
+    qp->qp.ended = true;
+    bool unsure = may_be_other(qp, wqe), receive = wqe->flags & WQE_RECEIVE;
+    finding_add(&(struct finding_about){.rule = RULE_FAILED_WORK,
+                                        .kind = shadow_kind_name(qp->kind),
+                                        .number = qp->number,
+                                        .posted = unsure ? NULL : wqe->posted,
+                                        .created = &qp->created},
+                "A %s of queue pair 0x%x (wr_id %llu) ended with %s",
+                unsure && !receive ? "work request" : wqe_name(wqe), qp->number, (unsigned long long)wqe->wr_id,
+                completion->end);
+}
+
+static void follow_state(struct shadow *qp, const struct ibv_qp_attr *attr, int mask)
+{
+    if (mask & IBV_QP_STATE && (attr->qp_state == IBV_QPS_ERR || attr->qp_state == IBV_QPS_RESET))
+        qp->qp.ended = attr->qp_state == IBV_QPS_ERR;
+}
+
+const struct hooks rules_failed = {.completed = name_error, .modified = follow_state};
