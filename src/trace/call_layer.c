@@ -19,18 +19,25 @@ enum { ROOM_OF_RESULT = 160 };
 
 static struct calls_layer layer;
 
-/* A thread's consecutive polls that found nothing are one line, once in a second and before the next call. So each
- * costs only a look at the clock. */
+enum { NO_COUNT = -1, QUEUES_SHOWN = 4 };
+
+/* A queue that was polled, and the argument `count`; NO_COUNT: the call has no such argument. */
+struct polled {
+    uintptr_t cq;
+    uint32_t number;
+    int count;
+};
+
+/* A thread's consecutive polls that found nothing are one line, whatever queues they are of, once in a second and
+ * before the next call. So each costs only a look at the clock. */
 static _Thread_local struct {
-    struct calls_subject cq;
+    struct polled queues[QUEUES_SHOWN];
+    uint32_t shown, others; /* how many of `queues`; polls of further queues */
     const char *call, *result;
-    int count;       /* the argument of the first; NO_COUNT: it has no such argument */
     uint32_t trace;  /* trace_ring_now of the first */
     uint32_t number; /* polls that are in no line yet */
     int64_t since;   /* when the first of them was */
 } empty __attribute__((tls_model("initial-exec")));
-
-enum { NO_COUNT = -1 };
 
 static int64_t read_real_time(void)
 {
@@ -120,14 +127,47 @@ static void answer_plain(struct trace_line *line, int64_t value)
 
 /* --- polls that find nothing */
 
+static bool counts_are_equal(void)
+{
+    for (uint32_t i = 1; i < empty.shown; i++)
+        if (empty.queues[i].count != empty.queues[0].count)
+            return false;
+    return true;
+}
+
+/* "cq 3, cq 5, ..." */
+static void add_queues(struct trace_line *line)
+{
+    text_add_name(line, "cq");
+    for (uint32_t i = 0; i < empty.shown; i++) {
+        text_add(line, i ? ", cq " : "cq ");
+        text_add_number(line, empty.queues[i].number);
+    }
+    if (empty.others)
+        text_add(line, ", ...");
+}
+
+/* One number, or a number for each queue. */
+static void add_counts(struct trace_line *line)
+{
+    uint32_t numbers = counts_are_equal() ? 1 : empty.shown;
+    if (empty.queues[0].count == NO_COUNT)
+        return;
+    text_add_name(line, "count");
+    for (uint32_t i = 0; i < numbers; i++) {
+        if (i)
+            text_add(line, ", ");
+        text_add_signed(line, empty.queues[i].count);
+    }
+}
+
 static void write_empty(void)
 {
     struct trace_line line = {
         .trace = empty.trace, .when = empty.since, .further = empty.number - 1, .limit = TRACE_TEXT};
     text_add(&line, empty.call);
-    value_argument(&line, "cq", empty.cq, value_pointer, empty.cq.object);
-    if (empty.count != NO_COUNT)
-        value_argument(&line, "count", CALLS_SUBJECT_IF(0), value_signed, (uint64_t)empty.count);
+    add_queues(&line);
+    add_counts(&line);
     text_add_character(&line, TRACE_RESULT);
     text_add(&line, empty.result);
     end_line(&line);
@@ -141,20 +181,37 @@ static void end_empty(void)
     empty.number = 0;
 }
 
-/* A poll that began then found nothing. */
-static void add_empty(const char *call, struct calls_subject cq, int count, const char *result, int64_t when)
+static bool is_polled(const struct ibv_cq *cq, int count)
 {
-    if (empty.call != call || empty.cq.object != cq.object || empty.trace != trace_ring_now() ||
-        when - empty.since > (int64_t)NANOS_SECOND)
+    for (uint32_t i = 0; i < empty.shown; i++)
+        if (empty.queues[i].cq == (uintptr_t)cq && empty.queues[i].count == count)
+            return true;
+    return false;
+}
+
+static void note_queue(const struct ibv_cq *cq, int count)
+{
+    if (is_polled(cq, count))
+        return;
+    if (empty.shown < QUEUES_SHOWN)
+        empty.queues[empty.shown++] = (struct polled){(uintptr_t)cq, cq->handle, count};
+    else
+        empty.others++;
+}
+
+/* A poll that began then found nothing. */
+static void add_empty(const char *call, const struct ibv_cq *cq, int count, const char *result, int64_t when)
+{
+    if (empty.call != call || empty.trace != trace_ring_now() || when - empty.since > (int64_t)NANOS_SECOND)
         end_empty();
     if (!empty.number++) {
         empty.trace = trace_ring_now();
         empty.call = call;
-        empty.cq = cq;
-        empty.count = count;
+        empty.shown = empty.others = 0;
         empty.result = result;
         empty.since = when;
     }
+    note_queue(cq, count);
 }
 
 /* Returns true if the call that begins should be a line. Without room it is counted as lost. */
@@ -272,8 +329,7 @@ static bool begin_found(struct trace_line *line, const char *call)
 static bool begin_found_after_empty(struct trace_line *line, const char *call, const struct ibv_cq *cq, int count)
 {
     uint32_t number = empty.number;
-    bool same = number && empty.call == call && empty.cq.object == (uintptr_t)cq && empty.count == count &&
-                empty.trace == line->trace;
+    bool same = number && empty.call == call && empty.shown == 1 && is_polled(cq, count) && empty.trace == line->trace;
     if (same)
         empty.number = 0;
     if (!begin_found(line, call))
@@ -292,7 +348,7 @@ static int traced_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *list)
     begin_clock(&line);
     int result = calls_get(&layer.below, ibv_poll_cq)(cq, count, list);
     if (!result)
-        add_empty(call, CALLS_SUBJECT_IF(cq), count, "0", line.when);
+        add_empty(call, cq, count, "0", line.when);
     if (!result || !begin_found_after_empty(&line, call, cq, count))
         return result;
     VALUE_ARGUMENTS(&line, cq, count)
@@ -322,7 +378,7 @@ static int traced_start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr
     begin_clock(&line);
     int result = calls_get(&layer.below, ibv_start_poll)(cq, attr);
     if (result == ENOENT)
-        add_empty(call, CALLS_SUBJECT_IF(cq), NO_COUNT, "ENOENT", line.when);
+        add_empty(call, ibv_cq_ex_to_cq(cq), NO_COUNT, "ENOENT", line.when);
     if (result == ENOENT || !begin_found(&line, call))
         return result;
     VALUE_ARGUMENT(&line, cq)
@@ -444,11 +500,11 @@ static bool is_named(const char *title, struct text_part name)
 
 static bool is_listed(const char *title, const char *calls)
 {
-    bool all_are = !*calls;
+    bool others_are = !*calls || text_excludes(&calls);
     for (struct text_part name; text_next(&calls, ",", &name);)
         if (is_named(title, name))
-            return true;
-    return all_are;
+            return !others_are;
+    return others_are;
 }
 
 /* NULL, or the first name that no call has. */
@@ -459,6 +515,7 @@ static struct text_part find_unknown(const char *calls)
 #define HELD CALL
 #include "calls/each.def"
     };
+    text_excludes(&calls);
     for (struct text_part name; text_next(&calls, ",", &name);) {
         size_t i = name.length ? 0 : sizeof titles / sizeof *titles + 1;
         while (i < sizeof titles / sizeof *titles && !is_named(titles[i], name))

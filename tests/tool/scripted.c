@@ -1,5 +1,5 @@
 /* Calls that a script disturbs, each with what it returned: scripted
- * regions|receives|srq|batch|polls|fork; lists: of devices; and work between a queue pair and itself, with its
+ * regions|receives|srq|batch|polls|queues|fork; lists: of devices; and work between a queue pair and itself, with its
  * completions and events: work|slow|sends|built|datagrams|events; asks: what the device says of itself; asyncs: what
  * arrived; lines: a line of stdin for a message, with how its send ended. With a final "stay" it stays until its stdin
  * ends. */
@@ -116,6 +116,24 @@ static void polls(void)
     struct ibv_wc wc;
     for (int i = 0; i < 2; i++)
         say("ibv_poll_cq", ibv_poll_cq(cq, 1, &wc));
+}
+
+/* Polls two queues in turn, then, after another call, six, with another count each. */
+static void queues(void)
+{
+    enum { QUEUES = 6, ROUNDS = 100 };
+    struct ibv_cq *all[QUEUES];
+    struct ibv_device_attr attr;
+    struct ibv_wc wc[QUEUES];
+    for (int i = 0; i < QUEUES; i++)
+        if (!(all[i] = ibv_create_cq(pd->context, 4, NULL, NULL, 0)))
+            exit(2);
+    for (int i = 0; i < ROUNDS; i++)
+        ibv_poll_cq(all[i % 2], 1, wc);
+    ibv_query_device(pd->context, &attr);
+    for (int i = 0; i < ROUNDS; i++)
+        ibv_poll_cq(all[i % QUEUES], 1 + i % QUEUES, wc);
+    ibv_query_device(pd->context, &attr);
 }
 
 static void fork_and_poll(void)
@@ -455,7 +473,8 @@ int main(int argc, char **argv)
     } modes[] = {{"regions", regions},    {"receives", receives}, {"batch", batch},   {"polls", polls},
                  {"fork", fork_and_poll}, {"work", work},         {"built", built},   {"datagrams", datagrams},
                  {"events", events},      {"lines", lines},       {"asyncs", asyncs}, {"asks", asks},
-                 {"slow", slow},          {"lists", lists},       {"sends", sends},   {"srq", srq}};
+                 {"slow", slow},          {"lists", lists},       {"sends", sends},   {"srq", srq},
+                 {"queues", queues}};
     struct ibv_device **list = ibv_get_device_list(NULL);
     struct ibv_context *context = list && list[0] ? ibv_open_device(list[0]) : NULL;
     if (!context) {

@@ -259,7 +259,7 @@ const struct command trace_command = {
             "                    process goes on. Without it the program is started as by\n"
             "                    softverbs run, and traced with all that it starts\n"
             "  -e, --calls LIST  trace these calls only, with commas between them:\n"
-            "                    post_send,poll_cq\n"
+            "                    post_send,poll_cq; or all but these: '!poll_cq,start_poll'\n"
             "  -o, --output FILE write to this file instead of standard error\n" MEETING_HELP_DIR
             "  --json            print each call as a line of JSON (docs/reference/json.md)\n"
             "\n"

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text/text.h"
 #include "command.h"
 #include "script/answers.h"
 #include "script/reader.h"
@@ -29,13 +30,16 @@ static void complain_of(const char *name)
         suggest_try(&suggestion, bare_title(call));
         suggest_try(&suggestion, script_title(call));
     }
-    complain("There is no call \"%s\".%s", name, reader_meant(&suggestion, meant));
+    complain("There is no call \"%s\".%s", name,
+             *name == '!' ? " A \"!\" before the first name leaves out all calls of the list."
+                          : reader_meant(&suggestion, meant));
 }
 
 bool trace_calls_check(const char *calls)
 {
-    char *copy = strdup(calls), *rest = copy;
     bool good = true;
+    text_excludes(&calls);
+    char *copy = strdup(calls), *rest = copy;
     for (char *name; good && (name = strsep(&rest, ","));) {
         good = !*name || is_call(name);
         if (!good)

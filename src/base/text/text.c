@@ -106,6 +106,13 @@ bool text_next(const char **list, const char *separators, struct text_part *part
     return true;
 }
 
+bool text_excludes(const char **list)
+{
+    bool excludes = **list == '!';
+    *list += excludes;
+    return excludes;
+}
+
 char *text_trim(char *text)
 {
     static const char blanks[] = " \t\r\n\v\f";

@@ -44,6 +44,9 @@ bool text_part_is(struct text_part, const char *word);
  * Parts can be empty; the list "" has no parts. False: the list has ended. */
 bool text_next(const char **list, const char *separators, struct text_part *part);
 
+/* "!a,b" is a list of all but these: skips the "!". True: it was there. */
+bool text_excludes(const char **list);
+
 /* Returns the text without the blanks around it, whose end is cut off. */
 char *text_trim(char *text);
 

@@ -282,6 +282,30 @@ def a_poll_that_finds_nothing_is_no_line_of_its_own():
             assert one["result"] != "0" or other["result"] != "0" or one["call"] != other["call"] or one["seconds"] >= 1, (one, other)
 
 
+def polls_of_several_queues_that_find_nothing_are_one_line():
+    done = expect(softverbs("trace", "--", PROGRAM, "queues"), out=None, err=None)
+    lines = [line for line in _lines(done.stderr.decode()) if line[0] in ("ibv_poll_cq", "ibv_query_device")]
+    assert [line[0] for line in lines] == ["ibv_poll_cq", "ibv_query_device"] * 2, lines
+    assert re.fullmatch(r"cq=cq \d+, cq \d+, count=1", lines[0][1]) and lines[0][2:] == ("0", 99), lines[0]
+    assert re.fullmatch(r"cq=cq \d+, cq \d+, cq \d+, cq \d+, \.\.\., count=1, 2, 3, 4", lines[2][1]) and lines[2][2:] == ("0", 99), lines[2]
+    done = expect(softverbs("trace", "--json", "-e", "poll_cq,query_device", "--", PROGRAM, "queues"), out=None, err=None)
+    polls = [line for line in map(json.loads, done.stderr.decode().splitlines()) if line["call"] == "ibv_poll_cq"]
+    assert len(polls) == 2 and re.fullmatch(r"cq \d+, cq \d+", polls[0]["arguments"]["cq"]) and polls[0]["arguments"]["count"] == "1", polls
+
+
+def calls_can_be_left_out():
+    done = expect(softverbs("trace", "-e", "!poll_cq,ibv_query_device", "--", PROGRAM, "queues"), out=None, err=None)
+    calls = {line[0] for line in _lines(done.stderr.decode())}
+    assert calls == {"ibv_get_device_list", "ibv_open_device", "ibv_alloc_pd", "ibv_create_cq"}, calls
+    done = expect(softverbs("run", "--trace=!create_cq", "--", PROGRAM, "queues"), out=None, err=None)
+    assert {"ibv_poll_cq", "ibv_alloc_pd"} < {line[0] for line in _lines(done.stderr.decode())}, done
+    expect(softverbs("trace", "-e", "!explode", "--", "true"), status=2, err=[b'There is no call "explode"'])
+    expect(softverbs("trace", "-e", "alloc_pd,!poll_cq", "--", "true"), status=2,
+           err=[b'There is no call "!poll_cq". A "!" before the first name leaves out all calls of the list.'])
+    with _running() as (process, send), _tracing(process.pid, "-e", "!poll_cq") as (_, until, _):
+        assert {call for call, *_ in _lines(until(lambda text: send() and "post_send" in text))} == {"ibv_post_recv", "ibv_post_send"}
+
+
 def what_is_wrong_is_said():
     with _running() as (process, _):
         expect(softverbs("trace", "-p", str(process.pid), "-e", "post_send,explode"), status=1, err=[b"there is no call \"explode\""])
