@@ -5,6 +5,7 @@
 #include <infiniband/verbs.h>
 
 #include "base/result.h"
+#include "calls/caller.h"
 #include "calls/calls.h"
 #include "calls/post_some.h"
 #include "inject/async_inject.h"
@@ -14,10 +15,20 @@
 
 static struct calls_layer layer;
 
+/* Fills in the place of the program, where a rule asks for it. */
+static void find_caller(struct script_event *event)
+{
+    int kept = errno;
+    if (rules_want_callers() && !event->caller.place)
+        event->caller = caller_find();
+    errno = kept;
+}
+
 /* Does the actions before the call. The caller holds no lock but a program's batch; errno stays. */
 static struct script_verdict apply_to_call(const struct script_event *event)
 {
     struct script_event about = *event;
+    find_caller(&about);
     about.device = async_inject_device(&event->subject);
     struct script_verdict verdict = rules_apply(about);
     rules_wait(verdict.delay);
@@ -166,6 +177,7 @@ static struct script_verdict apply_to_work(enum script_call call, enum script_ca
 {
     event.is_work = true;
     event.call = call;
+    find_caller(&event);
     struct script_verdict verdict = apply_to_call(&event);
     event.call = happening;
     if (verdict.error || !rules_wants(happening))
@@ -255,8 +267,10 @@ static void build_work(enum script_call call, struct ibv_qp_ex *qp)
     int opcode = opcode_of_builder(call);
     if (opcode < 0 || !rules_wants(SCRIPT_work))
         return;
-    struct script_verdict verdict = rules_apply((struct script_event){
-        .call = SCRIPT_work, .subject = CALLS_SUBJECT(qp), .is_work = true, .opcode = opcode, .wr_id = qp->wr_id});
+    struct script_event event = {
+        .call = SCRIPT_work, .subject = CALLS_SUBJECT(qp), .is_work = true, .opcode = opcode, .wr_id = qp->wr_id};
+    find_caller(&event);
+    struct script_verdict verdict = rules_apply(event);
     if (verdict.completes)
         scripted_build(qp, end_of(&verdict));
 }

@@ -37,6 +37,11 @@ static bool is_such_work(const struct script_rule *rule, const struct script_eve
            (!rule->wr_id.wanted || rule->wr_id.number == event->wr_id);
 }
 
+static bool is_from_place(const struct script_rule *rule, const struct script_event *event)
+{
+    return !rule->caller.place || rule->caller.place == event->caller.place;
+}
+
 /* Patterns for operations may leave out the service. */
 static bool is_such_packet(const struct script_rule *rule, const struct script_event *event)
 {
@@ -74,7 +79,7 @@ static bool acts(struct script_rule *rule, const struct script_event *event)
     if (!rule->calls[event->call] || rule->place < event->from ||
         atomic_load_explicit(&rule->so_far.ended, memory_order_relaxed) || event->age < rule->after ||
         !is_about(rule, event) || !is_such_work(rule, event) || !is_such_question(rule, event) ||
-        !is_such_packet(rule, event))
+        !is_such_packet(rule, event) || !is_from_place(rule, event))
         return false;
     uint64_t nth = atomic_fetch_add(&rule->so_far.met, 1) + 1;
     if (nth < rule->turns.first || nth > rule->turns.last || (nth - rule->turns.first) % rule->turns.step ||
@@ -103,10 +108,10 @@ static void remember(struct script_rule *rule, const struct script_event *event)
 /* Returns true if the rule only counts, which `acts` has done. */
 static bool only_notes(const struct script_rule *rule)
 {
-    return rule->fates == SCRIPT_NOTE && !rule->delay && !rule->error && !rule->signal && !rule->raised &&
-           !rule->end.wanted && !rule->changes.count && !rule->rejection.wanted && !rule->process.stop &&
-           !rule->process.freeze && !*rule->hidden && !rule->packet.cut && !rule->packet.forged &&
-           !rule->packet.bandwidth;
+    bool counts = rule->fates == SCRIPT_NOTE || (!rule->fates && *rule->caller.counts);
+    return counts && !rule->delay && !rule->error && !rule->signal && !rule->raised && !rule->end.wanted &&
+           !rule->changes.count && !rule->rejection.wanted && !rule->process.stop && !rule->process.freeze &&
+           !*rule->hidden && !rule->packet.cut && !rule->packet.forged && !rule->packet.bandwidth;
 }
 
 /* When the packet has left by a link of the rule's bandwidth, for which it may have to wait. */
@@ -157,7 +162,10 @@ struct script_verdict script_decide(struct script *script, const struct script_e
     struct script_verdict verdict = {0};
     for (unsigned i = 0; i < script->count; i++) {
         struct script_rule *rule = &script->rules[i];
-        if (!acts(rule, event) || only_notes(rule))
+        if (!acts(rule, event))
+            continue;
+        verdict.counted |= *rule->caller.counts != 0;
+        if (only_notes(rule))
             continue;
         remember(rule, event);
         verdict.rule = choose_rule(verdict.rule, rule);

@@ -1,6 +1,7 @@
 /* The verdict of a script's rules on a call. Pure except for the rules' counts. */
 #pragma once
 
+#include "calls/caller.h"
 #include "calls/subject.h"
 #include "script/rule.h"
 
@@ -17,8 +18,9 @@ struct script_event {
     uint64_t wr_id;
     bool has_index; /* it asks for an index in a table of the device: */
     uint32_t index;
-    const char *name; /* of a packet's operation, or of a message; or NULL */
-    const char *peer; /* the receiver of a packet; NULL: not known */
+    struct caller caller; /* only if rules_want_callers */
+    const char *name;     /* of a packet's operation, or of a message; or NULL */
+    const char *peer;     /* the receiver of a packet; NULL: not known */
     uint32_t peer_qp, bytes;
     /* The packet's stream (a queue pair's requests or responses), from 1 on, and number in it; 0: not a packet. */
     uint64_t stream, number;
@@ -37,6 +39,7 @@ struct script_verdict {
     nanos delay, stop, freeze;
     int error, signal;
     bool completes;
+    bool counted;    /* by its place */
     unsigned fates;  /* SCRIPT_DROP and so on */
     unsigned faults; /* of the short form: a bit for each enum fault_kind */
     uint8_t status;

@@ -69,6 +69,10 @@ struct script_rule {
         uint64_t number;
     } wr_id, index; /* index: in a table of the device */
     nanos after;    /* since the script began in this process */
+    struct {
+        uint32_t place;           /* calls/caller.h; 0: any */
+        char counts[SCRIPT_WORD]; /* the file of script/places.h in which its calls are counted; "": no file */
+    } caller;
 
     struct {
         uint64_t first, last, step; /* which of the counted calls, from 1 on */

@@ -21,6 +21,7 @@
 #include "events/process_events.h"
 #include "events/refusal.h"
 #include "script/names.h"
+#include "script/places.h"
 #include "script/raised.h"
 
 static struct {
@@ -36,6 +37,7 @@ static struct {
 } meeting;
 
 _Atomic unsigned rules_wanted;
+atomic_bool rules_callers;
 void (*rules_changed)(void);
 
 /* --- threads that read */
@@ -97,12 +99,25 @@ const struct script *rules_all(void)
     return meeting.script;
 }
 
+static void look_for_callers(void)
+{
+    bool wanted = false;
+    for (unsigned i = 0; meeting.script && i < meeting.script->count; i++) {
+        const struct script_rule *rule = &meeting.script->rules[i];
+        wanted = wanted || rule->caller.place || *rule->caller.counts;
+        if (*rule->caller.counts)
+            places_begin(rule->caller.counts);
+    }
+    atomic_store(&rules_callers, wanted);
+}
+
 static void look_anew(void)
 {
     unsigned wanted = 0;
     for (enum script_call happening = SCRIPT_CALLS; happening < SCRIPT_EVENTS; happening++)
         wanted |= (unsigned)rules_is_for(happening) << (happening - SCRIPT_CALLS);
     atomic_store(&rules_wanted, wanted);
+    look_for_callers();
     if (rules_changed)
         rules_changed();
 }
@@ -349,6 +364,8 @@ struct script_verdict rules_apply(struct script_event event)
     unsigned read = rules_read();
     struct script_verdict verdict = script_decide(meeting.script, &event);
     rules_read_end(read);
+    if (verdict.counted)
+        places_count(script_title(event.call), &event.caller);
     if (verdict.rule)
         note_verdict(&event, &verdict);
     if (verdict.signal)

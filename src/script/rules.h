@@ -16,6 +16,14 @@ static inline bool rules_wants(enum script_call happening)
     return unlikely(wanted != 0) && wanted >> (happening - SCRIPT_CALLS) & 1;
 }
 
+/* True: a rule of this process asks from which place of the program a call is made. */
+extern atomic_bool rules_callers;
+
+static inline bool rules_want_callers(void)
+{
+    return atomic_load_explicit(&rules_callers, memory_order_relaxed);
+}
+
 /* Makes the process obey these rules, whose memory is kept. Once in a process, before other threads meet them. */
 void rules_begin(struct script *, uint64_t seed);
 

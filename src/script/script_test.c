@@ -94,6 +94,19 @@ static void only_calls_that_meet_the_other_conditions_are_counted(void **state)
     assert_string_equal(meet(&write_3, 3), ".r.");
 }
 
+static void calls_of_one_place_are_counted_alone(void **state)
+{
+    struct script_event here = reg_mr, there = reg_mr;
+    here.caller.place = 7;
+    there.caller.place = 8;
+    read_rule("when ibv_reg_mr, place 7, nth 2: error ENOMEM");
+    assert_string_equal(meet(&there, 3), "...");
+    assert_string_equal(meet(&here, 3), ".r.");
+    read_rule("when ibv_reg_mr: places /proc/self/fd/9");
+    assert_string_equal(meet(&here, 3), "...");
+    assert_true(script_decide(&script, &here).counted);
+}
+
 static void a_rule_waits_for_its_time(void **state)
 {
     struct script_event late = reg_mr;
@@ -367,22 +380,11 @@ static void a_script_has_an_end(void **state)
     assert_string_equal(fault.why, "A script has at most 256 rules.");
 }
 
-TESTS(conditions_choose_calls,
-      only_calls_that_meet_the_other_conditions_are_counted,
-      a_rule_waits_for_its_time,
-      chance_is_the_seeds,
-      each_rule_has_its_own_chance,
-      rules_act_together,
-      rules_for_other_programs_are_left_out,
-      calls_that_cannot_fail_are_not_refused,
-      conditions_choose_packets,
-      completions_are_of_a_queue_and_a_queue_pair,
-      rules_that_were_taken_back_do_nothing,
-      fields_of_answers_and_packets_change,
-      what_an_answer_does_not_have_stays,
-      packets_of_a_queue_pair_have_their_own_chance,
-      the_list_of_faults_is_rules_for_packets,
-      an_event_of_a_device_is_a_rule,
-      an_event_of_a_queue_pair_needs_one,
-      packets_of_a_link_wait_for_each_other,
+TESTS(conditions_choose_calls, only_calls_that_meet_the_other_conditions_are_counted,
+      calls_of_one_place_are_counted_alone, a_rule_waits_for_its_time, chance_is_the_seeds,
+      each_rule_has_its_own_chance, rules_act_together, rules_for_other_programs_are_left_out,
+      calls_that_cannot_fail_are_not_refused, conditions_choose_packets, completions_are_of_a_queue_and_a_queue_pair,
+      rules_that_were_taken_back_do_nothing, fields_of_answers_and_packets_change, what_an_answer_does_not_have_stays,
+      packets_of_a_queue_pair_have_their_own_chance, the_list_of_faults_is_rules_for_packets,
+      an_event_of_a_device_is_a_rule, an_event_of_a_queue_pair_needs_one, packets_of_a_link_wait_for_each_other,
       a_script_has_an_end)

@@ -63,6 +63,8 @@ READS(delay, reader_time(reader, stops, stops == reader_short_stops ? 1e3 : 0, &
 TEXT(program, program, "of a program")
 TEXT(device, on.device, "of a device")
 TEXT(peer, peer, "or address of a peer")
+TEXT(places, caller.counts, "of a file")
+NUMBER(place, uint32_t, UINT32_MAX, caller.place)
 NUMBER(peer_qp, uint32_t, UINT32_MAX, peer_qp)
 
 static bool read_once(struct reader *reader, const char *stops)

@@ -12,17 +12,14 @@ static int backtrace(void **frames, int most)
 }
 #endif
 
+#include "base/own_code.h"
 #include "check/findings/symbol.h"
 
 enum { OWN_MOST = 12 }; /* frames of the library between the program and here */
 
-/* The linker's symbols for the begin and end of this library. */
-extern const char own_begin[] __asm__("__ehdr_start") __attribute__((visibility("hidden")));
-extern const char own_end[] __asm__("_end") __attribute__((visibility("hidden")));
-
 bool place_is_own(const void *address)
 {
-    return (const char *)address >= own_begin && (const char *)address < own_end;
+    return own_code_has(address);
 }
 
 static const char *other_begin, *other_end; /* of a library between the program and this one; written at first */
