@@ -15,8 +15,9 @@
 #include "check/outside/connections.h"
 #include "check/outside/frees.h"
 #include "check/outside/pages.h"
-#include "check/outside/remaps.h"
 #include "check/outside/sanitizers.h"
+#include "check/outside/truncates.h"
+#include "check/outside/unmaps.h"
 #include "diag/log.h"
 #include "verbs/memory/past_regions.h"
 
@@ -70,14 +71,17 @@ void check_begin(void)
     symbol_begin();
     finding_file_begin();
     past_regions_set_places(describe_end);
-    if (rule_chosen.rules[RULE_BUFFER_FREED] || rule_chosen.rules[RULE_BUFFER_UNMAPPED] || rule_chosen.pages)
+    bool given_up = rule_chosen.rules[RULE_REGION_GIVEN_UP];
+    if (given_up || rule_chosen.rules[RULE_BUFFER_FREED])
         frees_begin();
+    if (given_up || rule_chosen.rules[RULE_BUFFER_UNMAPPED] || rule_chosen.pages)
+        unmaps_begin();
+    if (given_up)
+        truncates_begin();
     connections_begin();
     sanitizers_begin();
-    if (rule_chosen.pages) {
+    if (rule_chosen.pages)
         pages_begin();
-        remaps_begin();
-    }
     if (rule_chosen.pages || sanitizers_poison())
         /* data that the kernel may not write there for the library arrives in packets */
         setting_put(SETTING_NO_PULL, "1");

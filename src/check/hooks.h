@@ -3,6 +3,7 @@
 #pragma once
 
 #include "check/findings/finding.h"
+#include "check/shadow/memory.h"
 #include "check/shadow/shadow.h"
 #include "diag/diag.h"
 
@@ -23,6 +24,8 @@ struct hooks_memory {
     void (*unmapped)(struct shadow *owner, const struct wqe *);
     /* The library has registered the region, or registered it anew. */
     void (*registered)(struct shadow *mr);
+    /* A region that is still registered has lost memory. */
+    void (*given_up)(struct shadow *mr, const struct memory_loss *);
 };
 
 /* What keeps a thread or a peer waiting. */

@@ -67,6 +67,11 @@ void mix_families(enum loopback_variant);
 void allow_less(enum loopback_variant);
 void number_differently(enum loopback_variant);
 
+/* mistakes_memory.c */
+void give_up_region(enum loopback_variant);
+void give_up_in_each_way(enum loopback_variant);
+void give_up_rightly(enum loopback_variant);
+
 /* mistakes_none.c */
 void do_what_is_allowed(enum loopback_variant);
 void be_too_busy(enum loopback_variant);

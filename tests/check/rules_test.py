@@ -125,6 +125,18 @@ def memory_that_moves_or_is_unmapped_is_seen():
         assert [one["rule"] for one in found] == [rule][:rule is not None], (variant, found, told(done))
 
 
+def each_call_that_gives_up_memory_is_seen():
+    calls = ("mmap", "mremap", "ftruncate", "fallocate", "madvise", "shmdt", "free", "realloc")
+    found, done = _findings("given-up", "twin", "notes")
+    said = [(one["rule"], one["text"].split()[0], _places(one)[0]) for one in found]
+    assert said == [("region-given-up", call, _marked_line("given-up", call)) for call in calls], (found, told(done))
+
+
+def memory_that_is_given_up_rightly_is_not_reported():
+    found, done = _findings("given-up-rightly", "twin", "notes")
+    assert not found, (found, told(done))
+
+
 def refused_calls_of_librdmacm_are_seen():
     found, done = _findings("cm-refused", "twin", "notes")
     said = [(one["rule"], one["text"].split(" (")[0], _places(one)[0][0]) for one in found]

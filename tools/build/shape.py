@@ -22,7 +22,7 @@ from tree import SUPPORT, judged, read_floors, read_layers
 FUNCTION_LIMIT, FILE_LISTED, FILE_LIMIT, NAMESAKES = 60, 500, 700, 3
 FOLDER_LIMIT = 28
 # The files that map for a program, and the files that run in processes of ours.
-MAPPERS = ("src/base/mapping.c", "src/check/outside/remaps.c", "src/gsi/cleanup/cleanup_process.c", "src/record/replay.c")
+MAPPERS = ("src/base/mapping.c", "src/check/outside/unmaps.c", "src/gsi/cleanup/cleanup_process.c", "src/record/replay.c")
 # Headers with a guard: users' compilers read the first, tests/model has copies of the next four, and the last is a list.
 GUARDED = ("tools/interface/softverbs.h", "src/ipc/node.h", "src/ipc/table.h", "src/link/direct.h", "src/link/published.h",
            "tests/model/statics_kept.h")

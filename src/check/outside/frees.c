@@ -1,25 +1,21 @@
 #include "check/outside/frees.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "check/findings/checker_scope.h"
 #include "check/hooks_call.h"
 #include "check/outside/loaded.h"
-#include "check/outside/remaps.h"
+#include "check/outside/losses.h"
 #include "check/shadow/memory.h"
 
 /* The functions that those below call, in the order of `entries`. */
 static struct {
     void (*free)(void *);
     void *(*realloc)(void *, size_t);
-    int (*munmap)(void *, size_t);
-    int (*brk)(void *);
-    void *(*sbrk)(intptr_t);
-} really = {free, realloc, munmap, brk, sbrk};
+} really = {free, realloc};
 
 /* Whether malloc_usable_size knows the memory that free does. Written in frees_begin. A program may have another
  * allocator without that function, and then the C library's has no sizes of its memory. */
@@ -32,95 +28,59 @@ static bool is_of_one_object(const void *one, const void *other)
 }
 
 /* Notes memory that is freed, unless the lock is taken: this may run in a fork's handler, in a thread that holds it. */
-static void note_freed(const char *memory, size_t length)
+static void note_freed(struct memory_loss *loss)
 {
     struct shadow *owner;
-    if (!shadow_try_lock())
+    int kept = errno;
+    if (!loss->before || !shadow_try_lock())
         return;
-    const struct wqe *wqe = memory_find_user(memory, length, &owner);
+    const struct wqe *wqe = memory_find_user(loss, &owner);
     if (wqe)
         HOOKS_CALL(memory.freed, owner, wqe);
     shadow_unlock();
+    errno = kept;
+    if (wqe)
+        loss->before = 0;
 }
 
-static size_t size_of(void *memory)
+static struct memory_loss begin_freeing(void *memory, const char *call, const void *caller)
 {
-    return has_sizes ? malloc_usable_size(memory) : 1;
+    struct memory_loss loss = {.kind = MEMORY_FREED, .call = call, .begin = memory, .length = 1, .caller = caller};
+    if (!memory || inside_checker || !shadow_may_hold(memory, 1))
+        return loss;
+    if (has_sizes)
+        loss.length = malloc_usable_size(memory);
+    losses_begin(&loss);
+    return loss;
 }
 
 static void seen_free(void *memory)
 {
-    if (!inside_checker && shadow_may_hold(memory))
-        note_freed(memory, size_of(memory));
+    struct memory_loss loss = begin_freeing(memory, "free", __builtin_return_address(0));
+    note_freed(&loss);
     really.free(memory);
+    losses_end(&loss);
 }
 
 /* If the memory has moved, it was freed at the old address, which is only compared. */
 static void *seen_realloc(void *memory, size_t size)
 {
-    bool watched = memory && !inside_checker && shadow_may_hold(memory);
-    size_t length = watched ? size_of(memory) : 0;
-    const char *before = memory;
+    struct memory_loss loss = begin_freeing(memory, "realloc", __builtin_return_address(0));
     char *now = really.realloc(memory, size);
-    if (watched && now != before && (now || !size))
-        note_freed(before, length);
+    if (now != loss.begin && (now || !size)) {
+        note_freed(&loss);
+        losses_end(&loss);
+    }
     return now;
 }
 
-/* Notes memory that the program unmaps, unless the checker does it or the lock is taken. */
-static void note_unmapped(const char *memory, size_t length)
-{
-    struct shadow *owner;
-    if (inside_checker || !shadow_try_lock())
-        return;
-    const struct wqe *wqe = memory_find_user(memory, length, &owner);
-    if (wqe)
-        HOOKS_CALL(memory.unmapped, owner, wqe);
-    shadow_unlock();
-}
-
-static int seen_munmap(void *memory, size_t length)
-{
-    remaps_forget(memory, length);
-    int result = really.munmap(memory, length);
-    if (!result)
-        note_unmapped(memory, length);
-    return result;
-}
-
-static int seen_brk(void *end)
-{
-    char *before = really.sbrk(0);
-    if ((char *)end < before)
-        remaps_forget(end, (size_t)(before - (char *)end));
-    int result = really.brk(end);
-    if (!result && (char *)end < before)
-        note_unmapped(end, (size_t)(before - (char *)end));
-    return result;
-}
-
-static void *seen_sbrk(intptr_t increment)
-{
-    if (increment < 0)
-        remaps_forget((char *)really.sbrk(0) + increment, (size_t)-increment);
-    char *before = really.sbrk(increment);
-    if (increment < 0 && before != (char *)-1)
-        note_unmapped(before + increment, (size_t)-increment);
-    return before;
-}
-
 static const struct imports_entry entries[] = {{"free", (imports_function *)seen_free},
-                                               {"realloc", (imports_function *)seen_realloc},
-                                               {"munmap", (imports_function *)seen_munmap},
-                                               {"brk", (imports_function *)seen_brk},
-                                               {"sbrk", (imports_function *)seen_sbrk}};
+                                               {"realloc", (imports_function *)seen_realloc}};
 
 void frees_begin(void)
 {
     free(realloc(NULL, 1)); /* so that stubs of the program are bound */
-    munmap(NULL, 0);
-    int unused = brk(NULL) || !sbrk(0); /* these calls change nothing */
-    (void)unused;
     loaded_replace(entries, (loaded_original *)&really, sizeof entries / sizeof *entries, NULL);
     has_sizes = is_of_one_object((const void *)really.free, (const void *)malloc_usable_size);
+    losses_leave_out((const void *)really.free);
 }

@@ -1,5 +1,7 @@
 #include "check/shadow/memory.h"
 
+#include <unistd.h>
+
 #include "check/rule.h"
 #include "check/shadow/shadow.h"
 #include "link/guard.h"
@@ -298,11 +300,12 @@ static bool uses_piece(const struct wqe *wqe, const struct piece *piece)
     return false;
 }
 
+/* `moment` of the piece: the one before which the work was posted. */
 static const struct wqe *find_user(const struct wqe_queue *queue, const struct piece *piece)
 {
     for (uint32_t at = 0; at < queue->count; at++) {
         const struct wqe *wqe = wqe_at(queue, at);
-        if (may_use(wqe, piece->begin, piece->end) && wqe->flags & WQE_SIGNALED &&
+        if (may_use(wqe, piece->begin, piece->end) && wqe->flags & WQE_SIGNALED && wqe->begun < piece->moment &&
             !(wqe->flags & (WQE_INLINE | WQE_UNSURE)) && uses_piece(wqe, piece))
             return wqe;
     }
@@ -320,17 +323,88 @@ static const struct wqe *find_user_of(const struct shadow *owner, const struct p
     return wqe ? wqe : find_user(&owner->qp.receives, piece);
 }
 
-const struct wqe *memory_find_user(const char *begin, size_t length, struct shadow **owner)
+/* The child of a fork frees and unmaps its copies of its parent's memory. */
+static bool is_own(const struct shadow *shadow)
+{
+    return !shadow_is_child || shadow->process == getpid();
+}
+
+const struct wqe *memory_find_user(const struct memory_loss *loss, struct shadow **owner)
 {
     shadow_assert_locked();
-    const struct piece piece = {.begin = begin, .end = begin + length};
+    const struct piece piece = {.begin = loss->begin, .end = loss->begin + loss->length, .moment = loss->before};
     const struct wqe *found = NULL;
     struct shadow *shadow;
     TAILQ_FOREACH (shadow, shadow_all(), siblings) {
-        found = find_user_of(shadow, &piece);
+        found = is_own(shadow) ? find_user_of(shadow, &piece) : NULL;
         if (found)
             break;
     }
     *owner = shadow;
     return found;
+}
+
+/* -- regions */
+
+static bool is_pinned(const struct shadow *shadow)
+{
+    return shadow->kind == SHADOW_MR && shadow->mr.address && !(shadow->mr.access & IBV_ACCESS_ON_DEMAND) &&
+           is_own(shadow);
+}
+
+/* Where the byte at this address was in the file of the region's mapping. */
+static uint64_t offset_of(const struct vma *mapping, const char *address)
+{
+    return mapping->offset + ((uintptr_t)address - mapping->begin);
+}
+
+static bool loses_of_file(const struct shadow_mr *mr, const struct memory_loss *loss)
+{
+    const struct vma *mapping = &mr->mapping;
+    uint64_t first = offset_of(mapping, mr->address);
+    return mapping->shared && mapping->inode == loss->file.inode && mapping->device == loss->file.device &&
+           first < loss->file_end && loss->file.offset < first + mr->length;
+}
+
+static bool loses(const struct shadow_mr *mr, const struct memory_loss *loss)
+{
+    const char *end = mr->address + mr->length, *last = loss->begin + loss->length;
+    if (loss->file.inode)
+        return loses_of_file(mr, loss);
+    if (loss->kind == MEMORY_FREED)
+        return mr->address >= loss->begin && end <= last && mr->length;
+    return mr->address < last && loss->begin < end;
+}
+
+struct shadow *memory_find_region(const struct memory_loss *loss, uint64_t after)
+{
+    shadow_assert_locked();
+    struct shadow *shadow;
+    TAILQ_FOREACH (shadow, shadow_all(), siblings)
+        if (shadow->serial > after && is_pinned(shadow) && shadow->mr.since < loss->before && loses(&shadow->mr, loss))
+            break;
+    return shadow;
+}
+
+bool memory_is_shared(const struct memory_loss *loss)
+{
+    const struct shadow *mr = memory_find_region(loss, 0);
+    return mr && mr->mr.mapping.shared;
+}
+
+bool memory_is_of_file(const struct memory_loss *loss, uint64_t inode, uint64_t offset)
+{
+    const struct shadow *mr = memory_find_region(loss, 0);
+    const struct vma *mapping = mr && mr->mr.mapping.shared ? &mr->mr.mapping : NULL;
+    return mapping && mapping->inode == inode && offset_of(mapping, loss->begin) == offset;
+}
+
+size_t memory_attached(const char *begin)
+{
+    shadow_assert_locked();
+    const struct shadow *shadow;
+    TAILQ_FOREACH (shadow, shadow_all(), siblings)
+        if (is_pinned(shadow) && shadow->mr.mapping.shared && shadow->mr.mapping.begin == (uintptr_t)begin)
+            return shadow->mr.mapping.end - shadow->mr.mapping.begin;
+    return 0;
 }

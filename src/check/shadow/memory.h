@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "check/shadow/wqe.h"
+#include "verbs/memory/vma.h"
 
 struct shadow;
 
@@ -40,8 +41,40 @@ void memory_note_written(const struct wqe *);
  * that is no longer known. */
 bool memory_may_be_written(const struct wqe *);
 
-/* Finds signalled work or a receive in flight that uses some of these bytes, and its owner; or NULL. */
-const struct wqe *memory_find_user(const char *begin, size_t length, struct shadow **owner);
+/* What a call does with memory of the program: nothing is there afterwards; other memory is mapped there; it has other
+ * pages, as they are written or read; the allocator has it. */
+enum memory_loss_kind { MEMORY_UNMAPPED, MEMORY_REPLACED, MEMORY_EMPTIED, MEMORY_FREED };
+
+struct memory_loss {
+    enum memory_loss_kind kind;
+    const char *call;
+    const void *caller; /* the call's return address */
+    uint64_t before;    /* the moment when the call began; 0: it is not looked at */
+    const char *begin;
+    size_t length;
+    struct vma file; /* where the bytes from `offset` to `file_end` of a file are lost; no inode: those at `begin` */
+    uint64_t file_end;
+};
+
+/* Finds signalled work or a receive in flight of this process that uses some of the bytes and was posted before the
+ * call, and its owner; or NULL. */
+const struct wqe *memory_find_user(const struct memory_loss *, struct shadow **owner);
+
+/* Finds a region of this process that has some of the bytes (MEMORY_FREED: that has none besides), was registered
+ * before the call, and has a serial above `after`: the first one; or NULL. Regions without an address here, and
+ * on-demand ones, which follow the program's memory, are left out. */
+struct shadow *memory_find_region(const struct memory_loss *, uint64_t after);
+
+/* Returns true if a region with some of these bytes was registered in a shared mapping. */
+bool memory_is_shared(const struct memory_loss *);
+
+/* Returns true if it was registered in a shared mapping of the file with this inode, whose byte at `begin` is the one
+ * at this offset. */
+bool memory_is_of_file(const struct memory_loss *, uint64_t inode, uint64_t offset);
+
+/* The bytes from this address on of the shared mapping that begins there, in which a region was registered; 0: no
+ * region was. */
+size_t memory_attached(const char *begin);
 
 /* Finds work in flight that writes bytes which this work, about to be posted to `owner`, reads or writes, or reads
  * bytes that it writes; or NULL. A fence separates later work from READs and atomics of the same queue pair. */

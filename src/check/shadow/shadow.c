@@ -242,9 +242,9 @@ uint64_t shadow_pinned(void)
     return pinned;
 }
 
-bool shadow_may_hold(const void *address)
+bool shadow_may_hold(const void *address, size_t length)
 {
-    return (uintptr_t)address >= atomic_load_explicit(&lowest, memory_order_relaxed) &&
+    return (uintptr_t)address + length > atomic_load_explicit(&lowest, memory_order_relaxed) &&
            (uintptr_t)address < atomic_load_explicit(&highest, memory_order_relaxed);
 }
 
@@ -264,6 +264,7 @@ void shadow_set_mr(struct shadow *shadow, const struct shadow_mr *mr)
     widen(mr);
     pinned = shadow_pinned() - pages_of(shadow);
     shadow->mr = *mr;
+    shadow->mr.since = shadow_moment();
     pinned += pages_of(shadow);
 }
 

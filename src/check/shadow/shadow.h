@@ -13,6 +13,7 @@
 #include "calls/objects.def"
 #include "check/findings/place.h"
 #include "check/shadow/wqe.h"
+#include "verbs/memory/vma.h"
 
 /* The kinds of objects, and their names in calls/subject.h. */
 #define SHADOW_OBJECT(KIND, type, name, number) SHADOW_KIND(KIND, name)
@@ -31,6 +32,9 @@ struct shadow_mr {
     char *address;
     uint64_t length, iova;
     int access;
+    uint64_t since;     /* the moment when it was registered with this memory */
+    struct vma mapping; /* the one with its memory then; no end: not known */
+    bool given_up;      /* some of its memory was, and that is reported */
 };
 
 /* The directions of requests: an XRC queue pair has only one. */
@@ -178,9 +182,9 @@ struct shadow *shadow_add(enum shadow_kind, const void *handle, uint32_t number,
 /* Sets the memory of an MR. */
 void shadow_set_mr(struct shadow *, const struct shadow_mr *);
 
-/* Returns true if this address may be in an MR. False only for addresses that were always below or above all MRs. Under
- * no lock. */
-bool shadow_may_hold(const void *);
+/* Returns true if some of these bytes may be in an MR. False only for addresses that were always below or above all
+ * MRs. Under no lock. */
+bool shadow_may_hold(const void *, size_t length);
 
 /* Bytes of all MRs of this process that adapters pin, in whole pages. */
 uint64_t shadow_pinned(void);

@@ -5,9 +5,13 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/file_limit.h"
@@ -27,7 +31,7 @@ struct map_query { /* the argument of ioctl(PROCMAP_QUERY) */
     uint32_t name_size, build_id_size;
     uint64_t name, build_id;
 };
-enum { MAP_READABLE = 1, MAP_WRITABLE = 2 };
+enum { MAP_READABLE = 1, MAP_WRITABLE = 2, MAP_IS_SHARED = 8 };
 #define MAP_QUERY _IOWR('f', 17, struct map_query)
 
 /* The end of the mapping with this byte, of any protection if no flags are set; 0: not mapped; 1: not known. */
@@ -123,6 +127,107 @@ bool vma_is_copyable(const void *address, size_t length)
         refused && !guard_protected_end((uintptr_t)at) && vma_permits(at, 1, false) && guarded_is_readable(at, 1);
     errno = kept;
     return !reached;
+}
+
+/* -- mappings and their files */
+
+/* Asks by PROCMAP_QUERY. Returns 1: found; 0: not mapped; -1: the kernel can't say it that way. */
+static int query_mapping(int maps, uintptr_t at, struct vma *vma, char name[VMA_NAME])
+{
+    struct map_query query = {.size = sizeof query, .address = at, .name = (uintptr_t)name, .name_size = VMA_NAME};
+    *name = '\0';
+    if (ioctl(maps, MAP_QUERY, &query))
+        return errno == ENOENT ? 0 : -1;
+    *vma = (struct vma){.begin = query.start,
+                        .end = query.end,
+                        .device = query.inode ? makedev(query.device[0], query.device[1]) : 0,
+                        .inode = query.inode,
+                        .offset = query.offset,
+                        .shared = query.found_flags & MAP_IS_SHARED,
+                        .writable = query.found_flags & MAP_WRITABLE};
+    return 1;
+}
+
+/* Finds the mapping in the whole list, as query_mapping. */
+static int list_mapping(int maps, uintptr_t at, struct vma *vma, char name[VMA_NAME])
+{
+    char line[VMA_NAME + 100], permissions[5];
+    unsigned from, to;
+    int named = 0, state = -1;
+    FILE *list = lseek(maps, 0, SEEK_SET) ? NULL : fdopen(dup(maps), "r");
+    while (list && state < 0 && fgets(line, sizeof line, list)) {
+        *vma = (struct vma){0};
+        if (sscanf(line, "%lx-%lx %4s %lx %x:%x %lu %n", &vma->begin, &vma->end, permissions, &vma->offset, &from, &to,
+                   &vma->inode, &named) < 7 ||
+            vma->end <= at)
+            continue;
+        vma->device = vma->inode ? makedev(from, to) : 0;
+        vma->shared = permissions[3] == 's';
+        vma->writable = permissions[1] == 'w';
+        snprintf(name, VMA_NAME, "%.*s", (int)strcspn(line + named, "\n"), line + named);
+        state = vma->begin <= at;
+    }
+    if (list)
+        fclose(list);
+    return state;
+}
+
+static bool find_mapping(int maps, uintptr_t at, struct vma *vma, char name[VMA_NAME])
+{
+    int state = query_mapping(maps, at, vma, name);
+    return (state < 0 ? list_mapping(maps, at, vma, name) : state) > 0;
+}
+
+static bool continues(const struct vma *first, const struct vma *next)
+{
+    return first->shared == next->shared && first->writable == next->writable && first->device == next->device &&
+           first->inode == next->inode && first->end == next->begin &&
+           (!first->inode || first->offset + (first->end - first->begin) == next->offset);
+}
+
+bool vma_find(const void *address, size_t length, struct vma *vma)
+{
+    char name[VMA_NAME];
+    struct vma next;
+    uintptr_t end = (uintptr_t)address + length;
+    int kept = errno, maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    bool known = maps >= 0 && find_mapping(maps, (uintptr_t)address, vma, name);
+    while (known && vma->end < end) {
+        known = find_mapping(maps, vma->end, &next, name) && continues(vma, &next);
+        vma->end = next.end;
+    }
+    if (maps >= 0)
+        close(maps);
+    errno = kept;
+    return known;
+}
+
+/* Returns true for the file systems of disks and networks that are certain to write pages back. */
+static bool writes_back(const char *name, const struct vma *vma)
+{
+    enum { EXT = 0xef53, XFS = 0x58465342, BTRFS = 0x9123683e, F2FS = 0xf2f52010, NFS = 0x6969 };
+    struct stat file;
+    struct statfs system;
+    if (stat(name, &file) || file.st_ino != vma->inode || file.st_dev != vma->device || statfs(name, &system))
+        return false;
+    uint32_t type = (uint32_t)system.f_type;
+    return type == EXT || type == XFS || type == BTRFS || type == F2FS || type == NFS;
+}
+
+bool vma_is_written_back(const void *address, size_t length, char name[VMA_NAME])
+{
+    struct vma vma;
+    uintptr_t at = (uintptr_t)address, end = at + length;
+    int kept = errno, maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    bool refused = false;
+    while (maps >= 0 && at < end && !refused && find_mapping(maps, at, &vma, name)) {
+        refused = vma.shared && vma.writable && writes_back(name, &vma);
+        at = vma.end;
+    }
+    if (maps >= 0)
+        close(maps);
+    errno = kept;
+    return refused;
 }
 
 static int advice_of(enum vma_fetch fetch)

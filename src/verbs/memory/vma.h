@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Returns true if all of [address, address + length) is mapped, and may be written (write) or read. Touches no page.
  * An adapter would find out by pinning the pages. */
@@ -13,6 +14,25 @@ bool vma_permits(const void *address, size_t length, bool write);
  * such pages. True as well if the program can't read them either, and if the system call is refused. Touches two
  * pages at most. */
 bool vma_is_copyable(const void *address, size_t length);
+
+/* A mapping, or several that are alike and beside each other. */
+struct vma {
+    uintptr_t begin, end;
+    uint64_t device, inode; /* of its file, as stat(2) names them on most file systems; 0: it has no file */
+    uint64_t offset;        /* of `begin` in the file */
+    bool shared, writable;
+};
+
+/* Finds the mapping with all of [address, address + length): one, or several that continue each other. False: there is
+ * no such mapping, its parts differ, or nothing can be found out. errno stays. */
+bool vma_find(const void *address, size_t length, struct vma *);
+
+enum { VMA_NAME = 256 };
+
+/* Returns true if Linux 6.5 and later refuses to pin a page of [address, address + length) for writing, since the
+ * mapping is a shared, writable one of a file whose system writes pages back to a disk. Writes the file's name. False
+ * as well if that can't be found out. errno stays. */
+bool vma_is_written_back(const void *address, size_t length, char name[VMA_NAME]);
 
 enum vma_fetch {
     FETCH_READ,    /* bring pages in for reading */

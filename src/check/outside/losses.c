@@ -1,0 +1,97 @@
+#include "check/outside/losses.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "check/findings/checker_scope.h"
+#include "check/hooks_call.h"
+#include "check/rule.h"
+#include "check/shadow/memory.h"
+
+/* The beginning of the allocator's object; NULL: it is the C library. Written before the program runs. */
+static const void *allocator;
+
+static const void *object_of(const void *address)
+{
+    Dl_info info;
+    return dladdr(address, &info) ? info.dli_fbase : NULL;
+}
+
+void losses_leave_out(const void *function)
+{
+    const void *object = object_of(function);
+    allocator = object != object_of((const void *)abort) ? object : NULL;
+}
+
+void losses_begin(struct memory_loss *loss)
+{
+    loss->before = 0;
+    if (inside_checker || !shadow_may_hold(loss->begin, loss->length) || !shadow_try_lock())
+        return;
+    loss->before = shadow_moment();
+    shadow_unlock();
+}
+
+/* Reports work that the memory is taken from. */
+static bool report_work(const struct memory_loss *loss)
+{
+    struct shadow *owner;
+    const struct wqe *wqe = NULL;
+    if (loss->kind == MEMORY_UNMAPPED || loss->kind == MEMORY_REPLACED)
+        wqe = memory_find_user(loss, &owner);
+    if (wqe)
+        HOOKS_CALL(memory.unmapped, owner, wqe);
+    return wqe;
+}
+
+/* Returns true if the program or library that gives the memory up has registered it. Otherwise a cache of registrations
+ * may have done so, which keeps a region as long as the allocator has the memory, and deregisters it some time after
+ * its hook was called (UCX). Takes locks of the loader. */
+static bool is_of_one_owner(const struct memory_loss *loss, const void *maker)
+{
+    const void *caller = object_of(loss->caller);
+    return caller == object_of(maker) && caller != allocator;
+}
+
+static bool find_next(const struct memory_loss *loss, uint64_t *serial, const void **maker)
+{
+    if (!shadow_try_lock())
+        return false;
+    const struct shadow *mr = memory_find_region(loss, *serial);
+    if (mr) {
+        *serial = mr->serial;
+        *maker = mr->created.count ? mr->created.frames[0] : NULL;
+    }
+    shadow_unlock();
+    return mr;
+}
+
+/* Reports the first region of the one who made the call, if it is registered still. */
+static void report_region(const struct memory_loss *loss)
+{
+    uint64_t serial = 0;
+    const void *maker;
+    while (find_next(loss, &serial, &maker))
+        if (is_of_one_owner(loss, maker)) {
+            if (!shadow_try_lock())
+                return;
+            struct shadow *mr = memory_find_region(loss, serial - 1);
+            if (mr && mr->serial == serial)
+                HOOKS_CALL(memory.given_up, mr, loss);
+            shadow_unlock();
+            return;
+        }
+}
+
+void losses_end(const struct memory_loss *loss)
+{
+    int kept = errno;
+    if (!loss->before || !shadow_try_lock())
+        return;
+    bool reported = report_work(loss);
+    shadow_unlock();
+    if (!reported && rule_chosen.rules[RULE_REGION_GIVEN_UP])
+        report_region(loss);
+    errno = kept;
+}

@@ -1,0 +1,19 @@
+/* Calls of the program that take memory away from regions and from work in flight: what unmaps.h, truncates.h and
+ * frees.h see is reported here, after the call. By then the program's own hooks of the same calls (UCX, libfabric and
+ * Open MPI have some) have deregistered what they keep registered.
+ *
+ * These calls come in signal handlers and in a fork's handlers, and from allocators: nothing is waited for, and if
+ * another thread has the shadow's lock nothing is seen. errno stays. */
+#pragma once
+
+#include "check/hooks.h"
+
+/* Begins a call with all members of the loss but `before`, which it sets. */
+void losses_begin(struct memory_loss *);
+
+/* Reports the work or region that the call, which has succeeded, has taken this memory from. */
+void losses_end(const struct memory_loss *);
+
+/* Leaves out regions that calls of the allocator with this function take memory from, unless it is the C library: it
+ * had the memory from the program before, and its locks may be held. Before the program runs. */
+void losses_leave_out(const void *function);

@@ -1,0 +1,118 @@
+#include "check/outside/truncates.h"
+
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "check/outside/loaded.h"
+#include "check/outside/losses.h"
+
+/* The functions that those below call, in the order of `entries`. */
+static struct {
+    int (*ftruncate)(int, off_t);
+    int (*ftruncate64)(int, off64_t);
+    int (*truncate)(const char *, off_t);
+    int (*truncate64)(const char *, off64_t);
+    int (*fallocate)(int, int, off_t, off_t);
+    int (*fallocate64)(int, int, off64_t, off64_t);
+} really = {ftruncate, ftruncate64, truncate, truncate64, fallocate, fallocate64};
+
+/* Any memory may be a file's. */
+static struct memory_loss begin_cutting(const char *call, const void *caller)
+{
+    struct memory_loss loss = {MEMORY_EMPTIED, call, caller, .length = SIZE_MAX};
+    losses_begin(&loss);
+    return loss;
+}
+
+/* Pages that are cut in part stay. */
+static void end_cutting(struct memory_loss *loss, const struct stat *file, uint64_t from, uint64_t to)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), block = (uint64_t)file->st_blksize;
+    uint64_t unit = block > page ? block : page;
+    loss->file = (struct vma){.device = file->st_dev, .inode = file->st_ino, .offset = (from + unit - 1) / unit * unit};
+    loss->file_end = to / unit * unit;
+    losses_end(loss);
+}
+
+static void note_cut(struct memory_loss *loss, int failed, const struct stat *file)
+{
+    if (!failed)
+        end_cutting(loss, file, (uint64_t)file->st_size, UINT64_MAX);
+}
+
+static int seen_ftruncate(int file, off_t size)
+{
+    struct stat status;
+    struct memory_loss loss = begin_cutting("ftruncate", __builtin_return_address(0));
+    int result = really.ftruncate(file, size);
+    note_cut(&loss, result || !loss.before || fstat(file, &status), &status);
+    return result;
+}
+
+static int seen_ftruncate64(int file, off64_t size)
+{
+    struct stat status;
+    struct memory_loss loss = begin_cutting("ftruncate", __builtin_return_address(0));
+    int result = really.ftruncate64(file, size);
+    note_cut(&loss, result || !loss.before || fstat(file, &status), &status);
+    return result;
+}
+
+static int seen_truncate(const char *path, off_t size)
+{
+    struct stat status;
+    struct memory_loss loss = begin_cutting("truncate", __builtin_return_address(0));
+    int result = really.truncate(path, size);
+    note_cut(&loss, result || !loss.before || stat(path, &status), &status);
+    return result;
+}
+
+static int seen_truncate64(const char *path, off64_t size)
+{
+    struct stat status;
+    struct memory_loss loss = begin_cutting("truncate", __builtin_return_address(0));
+    int result = really.truncate64(path, size);
+    note_cut(&loss, result || !loss.before || stat(path, &status), &status);
+    return result;
+}
+
+/* The pages after a range that collapses are moved, too. */
+static void note_hole(struct memory_loss *loss, int file, int mode, uint64_t from, uint64_t length)
+{
+    struct stat status;
+    if (loss->before && mode & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_COLLAPSE_RANGE) && !fstat(file, &status))
+        end_cutting(loss, &status, from, mode & FALLOC_FL_COLLAPSE_RANGE ? UINT64_MAX : from + length);
+}
+
+static int seen_fallocate(int file, int mode, off_t from, off_t length)
+{
+    struct memory_loss loss = begin_cutting("fallocate", __builtin_return_address(0));
+    int result = really.fallocate(file, mode, from, length);
+    if (!result)
+        note_hole(&loss, file, mode, (uint64_t)from, (uint64_t)length);
+    return result;
+}
+
+static int seen_fallocate64(int file, int mode, off64_t from, off64_t length)
+{
+    struct memory_loss loss = begin_cutting("fallocate", __builtin_return_address(0));
+    int result = really.fallocate64(file, mode, from, length);
+    if (!result)
+        note_hole(&loss, file, mode, (uint64_t)from, (uint64_t)length);
+    return result;
+}
+
+static const struct imports_entry entries[] = {
+    {"ftruncate", (imports_function *)seen_ftruncate}, {"ftruncate64", (imports_function *)seen_ftruncate64},
+    {"truncate", (imports_function *)seen_truncate},   {"truncate64", (imports_function *)seen_truncate64},
+    {"fallocate", (imports_function *)seen_fallocate}, {"fallocate64", (imports_function *)seen_fallocate64}};
+
+void truncates_begin(void)
+{
+    int bound = ftruncate(-1, 0) & ftruncate64(-1, 0) & truncate("", 0) & truncate64("", 0);
+    bound &= fallocate(-1, 0, 0, 0) & fallocate64(-1, 0, 0, 0); /* these calls fail, but bind the program's stubs */
+    (void)bound;
+    loaded_replace(entries, (loaded_original *)&really, sizeof entries / sizeof *entries, NULL);
+}
