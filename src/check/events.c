@@ -5,18 +5,29 @@
 
 #include "check/hooks_call.h"
 #include "check/layer.h"
+#include "check/shadow/event_count.h"
 #include "check/shadow/refusals.h"
+#include "verbs/queue/cq.h"
 
-static void count(enum shadow_kind kind, const void *handle, unsigned fetched, unsigned acknowledged)
+/* An adapter that looks at new entries only raises an event for those that come from here on. */
+static void note_arming(struct shadow *cq, bool solicited_only)
+{
+    uint32_t tail = cq_ring_tail(&((const struct cq *)cq->handle)->ring);
+    if (cq->cq.armed.now && tail != cq->cq.armed.tail)
+        cq->cq.armed.raised++;
+    cq->cq.armed.now = !solicited_only;
+    cq->cq.armed.tail = tail;
+}
+
+/* The event is of the last arming if no earlier one has raised it. */
+static void note_fetch(const struct ibv_cq *ibv)
 {
     shadow_lock();
-    struct shadow *shadow = shadow_find(kind, handle);
-    if (shadow) {
-        shadow->events += fetched;
-        if (fetched)
-            shadow->fetcher = (uintptr_t)pthread_self();
-        shadow->acknowledged += acknowledged;
-    }
+    struct shadow *cq = shadow_find(SHADOW_CQ, ibv);
+    if (cq && cq->cq.armed.raised)
+        cq->cq.armed.raised--;
+    else if (cq)
+        cq->cq.armed.now = false;
     shadow_unlock();
 }
 
@@ -28,6 +39,7 @@ static int req_notify_cq(struct ibv_cq *cq, int solicited_only)
     struct shadow *shadow = shadow_find(SHADOW_CQ, cq);
     if (shadow) {
         shadow->cq.was_armed = true;
+        note_arming(shadow, solicited_only);
         shadow->cq.armer = shadow->cq.sends_due && !solicited_only ? (uintptr_t)pthread_self() : 0;
     }
     shadow_unlock();
@@ -83,15 +95,17 @@ static int get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, vo
 {
     watch_wait(channel);
     int result = layer_below(ibv_get_cq_event)(channel, cq, cq_context);
-    if (!result)
-        count(SHADOW_CQ, *cq, 1, 0);
-    return result;
+    if (result)
+        return result;
+    event_count(SHADOW_CQ, *cq, 1, 0);
+    note_fetch(*cq);
+    return 0;
 }
 
 /* Counts before the library's function, which may wake a thread that destroys the CQ. */
 static void ack_cq_events(struct ibv_cq *cq, unsigned number)
 {
-    count(SHADOW_CQ, cq, 0, number);
+    event_count(SHADOW_CQ, cq, 0, number);
     layer_below(ibv_ack_cq_events)(cq, number);
 }
 
@@ -100,17 +114,17 @@ static void count_async(const struct ibv_async_event *event, unsigned fetched, u
 {
     switch (event->event_type) {
     case IBV_EVENT_CQ_ERR:
-        return count(SHADOW_CQ, event->element.cq, fetched, acknowledged);
+        return event_count(SHADOW_CQ, event->element.cq, fetched, acknowledged);
     case IBV_EVENT_QP_FATAL:
     case IBV_EVENT_QP_REQ_ERR:
     case IBV_EVENT_QP_ACCESS_ERR:
     case IBV_EVENT_COMM_EST:
     case IBV_EVENT_SQ_DRAINED:
     case IBV_EVENT_QP_LAST_WQE_REACHED:
-        return count(SHADOW_QP, event->element.qp, fetched, acknowledged);
+        return event_count(SHADOW_QP, event->element.qp, fetched, acknowledged);
     case IBV_EVENT_SRQ_ERR:
     case IBV_EVENT_SRQ_LIMIT_REACHED:
-        return count(SHADOW_SRQ, event->element.srq, fetched, acknowledged);
+        return event_count(SHADOW_SRQ, event->element.srq, fetched, acknowledged);
     default:
         return;
     }

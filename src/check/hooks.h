@@ -42,6 +42,16 @@ struct hooks_waits {
     void (*ran_out)(struct shadow *qp, uint64_t messages);
 };
 
+/* What the program does with librdmacm. */
+struct hooks_cm {
+    /* The program moves the identifier to another channel, and nothing has been moved yet. */
+    void (*migrating)(struct shadow *cm_id);
+    /* The program accepts a connection with this initiator_depth. */
+    void (*accepting)(struct shadow *cm_id, uint8_t depth);
+    /* The program acknowledges an event again; `first` is the place of its first acknowledgement. */
+    void (*acknowledged_again)(const struct place *first);
+};
+
 struct hooks {
     /* Called before the library has the work; `owner` is a QP, or the SRQ of a receive. */
     void (*posted)(struct shadow *owner, struct wqe *);
@@ -64,10 +74,7 @@ struct hooks {
     void (*destroyed_inside)(struct shadow *, const char *call);
     struct hooks_memory memory;
     void (*addressed)(struct shadow *ah, const struct ibv_ah_attr *);
-    /* The program moves the identifier to another channel, and nothing has been moved yet. */
-    void (*migrating)(struct shadow *cm_id);
-    /* The program accepts a connection with this initiator_depth. */
-    void (*accepting)(struct shadow *cm_id, uint8_t depth);
+    struct hooks_cm cm;
     /* The library has refused a call that makes, changes or destroys an object; it may have given no reason. */
     void (*refused_call)(const char *call, int error, enum reason);
     struct hooks_waits waits;

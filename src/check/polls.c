@@ -30,7 +30,19 @@ static void note_poll(const struct ibv_cq *ibv)
     struct shadow *cq = shadow_find(SHADOW_CQ, ibv);
     domain_enter(cq, "ibv_poll_cq");
     if (cq)
-        cq->cq.armer = 0;
+        cq->cq.armer = cq->cq.leaver = 0;
+    shadow_unlock();
+}
+
+/* Notes that a poll has ended before the queue was empty. */
+static void note_left(const struct ibv_cq *ibv)
+{
+    if (!ibv->channel || cq_ring_is_empty(&((const struct cq *)ibv)->ring))
+        return;
+    shadow_lock();
+    struct shadow *cq = shadow_find(SHADOW_CQ, ibv);
+    if (cq)
+        cq->cq.leaver = self();
     shadow_unlock();
 }
 
@@ -138,6 +150,8 @@ static int poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *list)
     int found = layer_below(ibv_poll_cq)(cq, count, list);
     callers_leave();
     end_polling(cq);
+    if (found > 0 && found == count)
+        note_left(cq);
     if (found > 0)
         complete_list(cq, list, found);
     if (refusals_any() && found >= 0 && count > 0)
@@ -157,6 +171,9 @@ static void complete_shown(struct ibv_cq_ex *ibv)
     flight_complete(&completion);
     shadow_unlock();
 }
+
+/* The queue of which this thread's ibv_next_poll has found no more entries. */
+static _Thread_local const struct ibv_cq_ex *emptied __attribute__((tls_model("initial-exec")));
 
 static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 {
@@ -181,6 +198,8 @@ static int next_poll(struct ibv_cq_ex *cq)
     int result = layer_below(ibv_next_poll)(cq);
     if (!result)
         complete_shown(cq);
+    else
+        emptied = cq;
     return result;
 }
 
@@ -188,6 +207,9 @@ static void end_poll(struct ibv_cq_ex *cq)
 {
     end_polling(ibv_cq_ex_to_cq(cq));
     layer_below(ibv_end_poll)(cq);
+    if (emptied != cq)
+        note_left(ibv_cq_ex_to_cq(cq));
+    emptied = NULL;
     callers_open(CALLERS_POLL, NULL);
 }
 

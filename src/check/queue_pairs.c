@@ -38,6 +38,7 @@ static bool names_gone(const struct ibv_cq *send_cq, const struct ibv_cq *recv_c
 
 static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
+    hooks_see_use(SHADOW_CONTEXT, pd->context, "ibv_create_qp");
     if (names_gone(attr->send_cq, attr->recv_cq, attr->srq, "ibv_create_qp"))
         return errno = EINVAL, NULL;
     struct ibv_qp *qp = CREATED(layer_below(ibv_create_qp)(pd, attr), ibv_create_qp);
@@ -48,6 +49,7 @@ static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr
 
 static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
+    hooks_see_use(SHADOW_CONTEXT, context, "ibv_create_qp_ex");
     if (names_gone(attr->send_cq, attr->recv_cq, attr->srq, "ibv_create_qp_ex"))
         return errno = EINVAL, NULL;
     struct ibv_qp *qp = CREATED(layer_below(ibv_create_qp_ex)(context, attr), ibv_create_qp_ex);

@@ -124,11 +124,12 @@ static void touch_early(enum loopback_variant variant)
 
 /* -- events and completions */
 
-static void *acknowledge_late(void *cq)
+void *acknowledge_late(void *argument)
 {
     enum { LATE = 300000 /* us */ };
+    const struct acknowledgement *late = argument;
     usleep(LATE); /* what is tested */
-    ibv_ack_cq_events(cq, 1);
+    ibv_ack_cq_events(late->cq, late->number);
     return NULL;
 }
 
@@ -139,6 +140,7 @@ static void forget_acknowledgement(enum loopback_variant variant)
     struct ibv_cq *cq;
     void *unused;
     pthread_t thread;
+    struct acknowledgement late = {.number = 1};
     int events = variant == NEIGHBOUR ? 2 : 1;
     loopback_open(&loopback, &(struct loopback_options){.channel = true});
     for (int event = 0; event < events; event++) {
@@ -147,10 +149,11 @@ static void forget_acknowledgement(enum loopback_variant variant)
         MUST(!ibv_get_cq_event(loopback.channel, &cq, &unused));
         loopback_poll(&loopback, 1);
     }
+    late.cq = cq;
     if (events == 2 || variant == TWIN)
         ibv_ack_cq_events(cq, 1);
     if (variant != TWIN)
-        MUST(!pthread_create(&thread, NULL, acknowledge_late, cq));
+        MUST(!pthread_create(&thread, NULL, acknowledge_late, &late));
     for (int end = 0; end < LOOPBACK_ENDS; end++) {
         MUST(!ibv_destroy_qp(loopback.qp[end]));
         loopback.qp[end] = NULL;
@@ -425,8 +428,10 @@ static const struct {
     {"inline-missing", post_without_inline},
     {"touched-early", touch_early},
     {"event-unacknowledged", forget_acknowledgement},
+    {"event-overacknowledged", acknowledge_twice},
     {"never-armed", wait_unarmed},
     {"event-missed", miss_event},
+    {"not-drained", leave_entries},
     {"field-not-asked", read_other_field},
     {"failed-field", read_failed_field},
     {"use-after-destroy", use_destroyed},
@@ -473,6 +478,8 @@ static const struct {
     {"early", read_early},
     {"many", repeat_mistake},
     {"fork", leave_in_both},
+    {"waits", wait_rightly},
+    {"made-in-child", make_in_child},
     {"gone", use_what_is_gone},
     {"one-id", share_with_one_id},
     {"wrong-key", name_wrong_region},

@@ -28,6 +28,13 @@ static inline void wait_longer_than_the_checker(void)
 void fail_work(enum loopback_variant);
 void fail_one_of_two(enum loopback_variant);
 
+/* mistakes.c: acknowledges events of a queue, while another thread destroys it. */
+struct acknowledgement {
+    struct ibv_cq *cq;
+    unsigned number;
+};
+void *acknowledge_late(void *acknowledgement);
+
 /* mistakes_queues.c */
 void overrun_cq(enum loopback_variant);
 void fill_send_queue(enum loopback_variant);
@@ -40,9 +47,15 @@ void miss_event(enum loopback_variant);
 void ignore_refusal(enum loopback_variant);
 void fill_and_ignore(enum loopback_variant);
 
+/* mistakes_waiting.c */
+void acknowledge_twice(enum loopback_variant);
+void leave_entries(enum loopback_variant);
+void wait_rightly(enum loopback_variant);
+
 /* mistakes_processes.c */
 void share_domain(enum loopback_variant);
 void use_in_child(enum loopback_variant);
+void make_in_child(enum loopback_variant);
 void call_in_handler(enum loopback_variant);
 void leave_in_both(enum loopback_variant);
 void lock_too_much(enum loopback_variant);

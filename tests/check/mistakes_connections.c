@@ -120,7 +120,7 @@ struct late {
     int wait;                    /* us */
 };
 
-static void *acknowledge_late(void *argument)
+static void *acknowledge_event_late(void *argument)
 {
     struct late *late = argument;
     struct rdma_cm_event *event = late->event ? late->event : fetch(late->channel, RDMA_CM_EVENT_DISCONNECTED);
@@ -140,7 +140,7 @@ static void forget_event(enum loopback_variant variant)
     MUST(!rdma_disconnect(connection.client));
     if (variant == FAULTY)
         late.event = fetch(connection.passive, RDMA_CM_EVENT_DISCONNECTED);
-    MUST(!pthread_create(&thread, NULL, acknowledge_late, &late));
+    MUST(!pthread_create(&thread, NULL, acknowledge_event_late, &late));
     usleep(SOON / 2); /* before the other thread acknowledges */
     rdma_destroy_qp(connection.server);
     if (variant == NEIGHBOUR)
@@ -151,6 +151,30 @@ static void forget_event(enum loopback_variant variant)
     pass(connection.active, RDMA_CM_EVENT_DISCONNECTED);
     destroy_side(connection.client);
     close_rest(&connection);
+}
+
+static void *acknowledge_again(void *event)
+{
+    MUST(rdma_ack_cm_event(event) && errno == EINVAL); /* cm-event-overacknowledged neighbour */
+    return NULL;
+}
+
+/* The event of a connection that ends, by the thread that fetched it; by another one. */
+static void acknowledge_event_twice(enum loopback_variant variant)
+{
+    struct connection connection;
+    pthread_t thread;
+    connect_both(&connection);
+    MUST(!rdma_disconnect(connection.client));
+    struct rdma_cm_event *event = fetch(connection.passive, RDMA_CM_EVENT_DISCONNECTED);
+    MUST(!rdma_ack_cm_event(event));
+    if (variant == FAULTY)
+        MUST(rdma_ack_cm_event(event) && errno == EINVAL); /* cm-event-overacknowledged faulty */
+    if (variant == NEIGHBOUR)
+        MUST(!pthread_create(&thread, NULL, acknowledge_again, event) && !pthread_join(thread, NULL));
+    MUST(!rdma_disconnect(connection.server));
+    pass(connection.active, RDMA_CM_EVENT_DISCONNECTED);
+    close_all(&connection);
 }
 
 /* One; the one of both sides. */
@@ -297,9 +321,13 @@ static const struct {
     const char *name;
     void (*run)(enum loopback_variant);
 } cases[] = {
-    {"cm-event-unacknowledged", forget_event}, {"cm-channel-in-use", close_channel_early},
-    {"accept-depth-high", accept_deeply},      {"disconnect-missing", leave_connected},
-    {"cm-qp-left", leave_either_qp},           {"cm-refused", be_refused},
+    {"cm-event-unacknowledged", forget_event},
+    {"cm-event-overacknowledged", acknowledge_event_twice},
+    {"cm-channel-in-use", close_channel_early},
+    {"accept-depth-high", accept_deeply},
+    {"disconnect-missing", leave_connected},
+    {"cm-qp-left", leave_either_qp},
+    {"cm-refused", be_refused},
     {"cm-synchronous", connect_synchronously},
 };
 

@@ -77,6 +77,26 @@ void use_in_child(enum loopback_variant variant)
     loopback_close(&loopback);
 }
 
+/* Makes a region and a queue pair; the twin makes them in a context of its own. */
+void make_in_child(enum loopback_variant variant)
+{
+    struct loopback loopback, own;
+    loopback_open(&loopback, &(struct loopback_options){0});
+    pid_t child = fork();
+    if (child == 0) {
+        if (variant == TWIN)
+            loopback_open(&own, &(struct loopback_options){0});
+        struct loopback *used = variant == TWIN ? &own : &loopback;
+        struct ibv_qp_init_attr attr = {.send_cq = used->cq, .recv_cq = used->cq, .qp_type = IBV_QPT_RC};
+        attr.cap = (struct ibv_qp_cap){.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1};
+        ibv_reg_mr(used->pd, used->memory, 8, 0);
+        ibv_create_qp(used->pd, &attr);
+        _exit(0);
+    }
+    MUST(waitpid(child, NULL, 0) == child);
+    loopback_close(&loopback);
+}
+
 static struct loopback *handled;
 static struct ibv_mr *handled_mr;
 

@@ -23,6 +23,7 @@ TOO = {
     ("cq-overrun", "neighbour"): ("buffers-overlap",),
     ("cq-overrun", "faulty"): ("never-polled",),
     ("never-polled", "neighbour"): ("never-destroyed",),
+    ("event-overacknowledged", "neighbour"): ("never-destroyed",),
     ("cm-qp-left", "faulty"): ("never-destroyed",),
     ("cm-qp-left", "twin"): ("never-destroyed",),
     ("cm-qp-left", "neighbour"): ("never-destroyed",),
@@ -92,7 +93,7 @@ def _is_silent(rule, variant, words):
 
 
 def what_is_allowed_is_not_reported():
-    for case in ("allowed", "behind-arming", "xrc", "empty-element", "fenced", "peers-write", "one-id"):
+    for case in ("allowed", "behind-arming", "xrc", "empty-element", "fenced", "peers-write", "one-id", "waits"):
         found, done = _findings(case, "twin", "notes")
         assert not found, (case, found, told(done))
 
@@ -117,6 +118,13 @@ def different_packet_numbers_of_peers_are_seen():
     found, done = _findings("psn", "faulty", "notes")
     assert [one["rule"] for one in found] == ["peers-disagree"] and ": sq_psn of " in found[0]["text"], (found, told(done))
     assert not _findings("psn", "twin", "notes")[0]
+
+
+def objects_that_a_child_makes_in_its_parents_context_are_seen():
+    found, done = _findings("made-in-child", "faulty", "adapter")
+    assert [(one["rule"], one["text"].split(" in the child")[0]) for one in found] == [
+        ("used-in-child", "A call that makes an object"), ("used-in-child", "ibv_create_qp")], (found, told(done))
+    assert not _findings("made-in-child", "twin", "adapter")[0]
 
 
 def memory_that_moves_or_is_unmapped_is_seen():

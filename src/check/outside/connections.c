@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include "check/hooks_call.h"
+#include "check/outside/acknowledged.h"
 #include "check/outside/loaded.h"
 #include "check/outside/rdma_cma.h"
+#include "check/shadow/event_count.h"
 
 /* The functions that are seen; each is seen by one that is named see_ and the rest of the name. */
 #define SEEN_ALL                                                                                                       \
@@ -125,25 +127,15 @@ static void note_connected(const struct rdma_cm_id *id, bool connected)
     shadow_unlock();
 }
 
-static void count(const struct rdma_cm_id *id, unsigned fetched, unsigned acknowledged)
-{
-    shadow_lock();
-    struct shadow *shadow = shadow_find(SHADOW_CM_ID, id);
-    if (shadow) {
-        shadow->events += fetched;
-        shadow->acknowledged += acknowledged;
-        if (fetched)
-            shadow->fetcher = (uintptr_t)pthread_self();
-    }
-    shadow_unlock();
-}
-
 static int see_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
 {
     int result = own.get_cm_event(channel, event);
     if (result)
         return result;
-    count(owner_of(*event), 1, 0);
+    shadow_lock();
+    acknowledged_remove(*event);
+    shadow_unlock();
+    event_count(SHADOW_CM_ID, owner_of(*event), 1, 0);
     if ((*event)->event == RDMA_CM_EVENT_CONNECT_REQUEST)
         note_request(*event);
     if ((*event)->event == RDMA_CM_EVENT_ESTABLISHED)
@@ -153,11 +145,40 @@ static int see_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_e
     return result;
 }
 
+/* A synchronous identifier has its last event to itself, whose memory may be that of an earlier one. */
+static bool is_any_synchronous(void)
+{
+    const struct shadow *shadow;
+    TAILQ_FOREACH (shadow, shadow_all(), siblings)
+        if (shadow->kind == SHADOW_CM_ID && !shadow->cm.channel)
+            return true;
+    return false;
+}
+
+/* Returns true if the event was acknowledged before; notes that it is now. */
+static bool was_acknowledged(const struct rdma_cm_event *event)
+{
+    struct place here;
+    place_here(&here);
+    shadow_lock();
+    const struct place *first = is_any_synchronous() ? NULL : acknowledged_find(event);
+    if (first)
+        HOOKS_CALL(cm.acknowledged_again, first);
+    else
+        acknowledged_add(event, &here);
+    shadow_unlock();
+    return first;
+}
+
 /* Counts before the library's function, which may wake a thread that destroys the identifier. */
 static int see_ack_cm_event(struct rdma_cm_event *event)
 {
+    if (event && was_acknowledged(event)) {
+        errno = EINVAL;
+        return -1;
+    }
     if (event)
-        count(owner_of(event), 0, 1);
+        event_count(SHADOW_CM_ID, owner_of(event), 0, 1);
     return own.ack_cm_event(event);
 }
 
@@ -199,7 +220,7 @@ static int see_accept(struct rdma_cm_id *id, struct rdma_conn_param *parameters)
     shadow_lock();
     struct shadow *shadow = shadow_find(SHADOW_CM_ID, id);
     if (shadow && shadow->cm.asks && shadow->cm.port_space == RDMA_PS_TCP && parameters)
-        HOOKS_CALL(accepting, shadow, parameters->initiator_depth);
+        HOOKS_CALL(cm.accepting, shadow, parameters->initiator_depth);
     shadow_unlock();
     int result = own.accept(id, parameters);
     if (!result)
@@ -230,7 +251,7 @@ static bool may_be_acknowledged(const struct rdma_cm_id *id)
 {
     shadow_lock();
     const struct shadow *shadow = shadow_find(SHADOW_CM_ID, id);
-    bool may = shadow && shadow->events != shadow->acknowledged && shadow->fetcher != (uintptr_t)pthread_self();
+    bool may = shadow && event_count_open(shadow) && event_count_is_others(shadow);
     shadow_unlock();
     return may;
 }
@@ -291,7 +312,7 @@ static int see_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *chan
     shadow_lock();
     struct shadow *shadow = shadow_find(SHADOW_CM_ID, id);
     if (shadow)
-        HOOKS_CALL(migrating, shadow);
+        HOOKS_CALL(cm.migrating, shadow);
     if (shadow)
         shadow->cm.channel = channel;
     shadow_unlock();

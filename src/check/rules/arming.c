@@ -1,19 +1,63 @@
-/* Completion queues are armed, and polled after that, before a program waits for their events. */
+/* Completion queues are armed, and emptied after that, before a program waits for their events. */
+#include <fcntl.h>
 #include <pthread.h>
 
 #include "check/hooks.h"
+#include "verbs/queue/comp_channel.h"
+#include "verbs/queue/cq.h"
+
+static struct finding_about about_queue(enum rule rule, const struct shadow *cq)
+{
+    return (struct finding_about){
+        .rule = rule, .kind = shadow_kind_name(cq->kind), .number = cq->number, .created = &cq->created};
+}
+
+/* Another event is there, so that the thread does not wait for this queue. */
+static bool has_other_event(const struct shadow *channel, const struct shadow *cq)
+{
+    const struct shadow *other;
+    struct comp_channel *handle = (struct comp_channel *)channel->handle;
+    TAILQ_FOREACH (other, shadow_all(), siblings)
+        if (other != cq && other->kind == SHADOW_CQ && other->cq.channel == channel &&
+            comp_channel_has(handle, (const struct cq *)other->handle))
+            return true;
+    return false;
+}
+
+/* The last poll was this thread's and left entries, and all of them were there when the queue was armed. */
+static uint32_t count_left(const struct shadow *channel, const struct shadow *cq)
+{
+    const struct cq_ring *ring = &((const struct cq *)cq->handle)->ring;
+    bool left = cq->cq.leaver == (uintptr_t)pthread_self() && cq->cq.armed.now && !cq->cq.armed.raised &&
+                cq_ring_tail(ring) == cq->cq.armed.tail;
+    return left && !(fcntl((int)channel->number, F_GETFL) & O_NONBLOCK) && !has_other_event(channel, cq)
+               ? cq_ring_count(ring)
+               : 0;
+}
+
+static void judge(const struct shadow *channel, const struct shadow *cq)
+{
+    const struct finding_about missed = about_queue(RULE_EVENT_MISSED, cq);
+    const struct finding_about not_drained = about_queue(RULE_NOT_DRAINED, cq);
+    uint32_t left = rule_chosen.rules[RULE_NOT_DRAINED] ? count_left(channel, cq) : 0;
+    if (left)
+        finding_add(&not_drained,
+                    "A thread waits for an event of the %s, and its last poll left %u %s, which %s there before the "
+                    "queue was armed and need raise no event",
+                    SHADOW_NAMED(cq), left, left == 1 ? "entry" : "entries", left == 1 ? "was" : "were");
+    else if (cq->cq.armer == (uintptr_t)pthread_self())
+        finding_add(&missed,
+                    "A thread waits for an event of the %s that it armed while sends were under way, and has not "
+                    "polled since: those that had completed by then need raise no event",
+                    SHADOW_NAMED(cq));
+}
 
 static void waiting(struct shadow *channel)
 {
     const struct shadow *cq;
     TAILQ_FOREACH (cq, shadow_all(), siblings)
-        if (cq->kind == SHADOW_CQ && cq->cq.channel == channel && cq->cq.armer == (uintptr_t)pthread_self())
-            finding_add(
-                &(struct finding_about){
-                    .rule = RULE_EVENT_MISSED, .kind = "cq", .number = cq->number, .created = &cq->created},
-                "A thread waits for an event of the %s that it armed while sends were under way, and has not polled "
-                "since: those that had completed by then need raise no event",
-                SHADOW_NAMED(cq));
+        if (cq->kind == SHADOW_CQ && cq->cq.channel == channel)
+            judge(channel, cq);
 }
 
 static void stuck(struct shadow *channel)

@@ -1,6 +1,7 @@
 /* The obligations of programs towards librdmacm. */
 #include "check/hooks.h"
 #include "check/outside/rdma_cma.h"
+#include "check/shadow/event_count.h"
 
 static struct finding_about about(enum rule rule, const struct shadow *shadow)
 {
@@ -11,9 +12,9 @@ static struct finding_about about(enum rule rule, const struct shadow *shadow)
 static void judge_events(const struct shadow *id, const char *happens)
 {
     const struct finding_about what = about(RULE_CM_EVENT_UNACKNOWLEDGED, id);
-    if (id->events != id->acknowledged)
+    if (event_count_open(id))
         finding_add(&what, "An identifier is %s while %u of its events are not acknowledged: the call waits for them",
-                    happens, id->events - id->acknowledged);
+                    happens, event_count_open(id));
 }
 
 static void migrating(struct shadow *id)
@@ -27,6 +28,13 @@ static void accepting(struct shadow *id, uint8_t depth)
     if (depth > id->cm.depth && depth != RDMA_MAX_INIT_DEPTH)
         finding_add(&what, "A connection is accepted with initiator_depth %u, and its request had %u", depth,
                     id->cm.depth);
+}
+
+static void acknowledged_again(const struct place *first)
+{
+    finding_add(&(struct finding_about){.rule = RULE_CM_EVENT_OVERACKNOWLEDGED, .kind = "cm_id", .destroyed = first},
+                "rdma_ack_cm_event acknowledges an event again, whose memory the first acknowledgement gave back; the "
+                "checker refuses it with EINVAL");
 }
 
 static void destroying_id(const struct shadow *id)
@@ -58,4 +66,6 @@ static void destroying(struct shadow *shadow)
         destroying_channel(shadow);
 }
 
-const struct hooks rules_connections = {.destroying = destroying, .migrating = migrating, .accepting = accepting};
+const struct hooks rules_connections = {
+    .destroying = destroying,
+    .cm = {.migrating = migrating, .accepting = accepting, .acknowledged_again = acknowledged_again}};

@@ -1,20 +1,63 @@
-/* Events are acknowledged before their object is destroyed. */
-#include <pthread.h>
+/* Each event is acknowledged, and no more, before its object is destroyed. */
+#include <unistd.h>
 
 #include "check/hooks.h"
+#include "check/shadow/event_count.h"
+#include "diag/sentence.h"
 
-static void destroying(struct shadow *shadow)
+/* A child of a fork counts on from its parent's, and the library does not wait there. */
+static bool is_of_parent(const struct shadow *shadow)
 {
-    /* another thread may be about to acknowledge what it has fetched, for which the call waits */
-    if (shadow->kind == SHADOW_CM_ID || shadow->events == shadow->acknowledged ||
-        shadow->fetcher != (uintptr_t)pthread_self())
+    return shadow_is_child && shadow->process != getpid();
+}
+
+/* Another thread may be about to acknowledge what it has fetched, for which the call waits. */
+static void judge_missing(const struct shadow *shadow)
+{
+    if (!event_count_open(shadow) || event_count_is_others(shadow))
         return;
     finding_add(&(struct finding_about){.rule = RULE_EVENT_UNACKNOWLEDGED,
                                         .kind = shadow_kind_name(shadow->kind),
                                         .number = shadow->number,
                                         .created = &shadow->created},
                 "The %s is destroyed while %u of its events are not acknowledged: the call waits for them",
-                SHADOW_NAMED(shadow), shadow->events - shadow->acknowledged);
+                SHADOW_NAMED(shadow), event_count_open(shadow));
 }
 
-const struct hooks rules_events = {.destroying = destroying};
+static void judge_excess(const struct shadow *shadow)
+{
+    unsigned excess = event_count_excess(shadow);
+    if (!excess)
+        return;
+    finding_add(&(struct finding_about){.rule = RULE_EVENT_OVERACKNOWLEDGED,
+                                        .kind = shadow_kind_name(shadow->kind),
+                                        .number = shadow->number,
+                                        .found = shadow->events.excess,
+                                        .created = &shadow->created},
+                "%u more event%s of the %s %s acknowledged than fetched: the call that destroys it waits until as many "
+                "more are fetched",
+                excess, plural(excess), SHADOW_NAMED(shadow), excess == 1 ? "was" : "were");
+}
+
+static bool is_judged(const struct shadow *shadow)
+{
+    return shadow->kind != SHADOW_CM_ID && !is_of_parent(shadow);
+}
+
+static void destroying(struct shadow *shadow)
+{
+    if (!is_judged(shadow))
+        return;
+    judge_missing(shadow);
+    judge_excess(shadow);
+}
+
+static void ended(const struct ibv_context *context)
+{
+    const struct shadow *shadow;
+    TAILQ_FOREACH (shadow, shadow_all(), siblings)
+        if (is_judged(shadow) && (!context || shadow->context == context))
+            judge_excess(shadow);
+}
+
+const struct hooks rules_events = {.destroying = destroying, .ended = ended};

@@ -91,6 +91,12 @@ struct shadow_cq {
     bool was_armed;     /* ever */
     uintptr_t armer; /* the thread that armed it while sends were due, unless it was polled or a send posted since; or 0
                       */
+    uintptr_t leaver; /* the thread whose poll, the last one, left entries; or 0 */
+    struct {
+        bool now;        /* armed for all completions, and no event of that was fetched */
+        uint32_t tail;   /* the ring's when it was armed */
+        uint32_t raised; /* events of earlier armings that are certain, and not fetched */
+    } armed;
 };
 
 struct shadow_srq {
@@ -118,6 +124,14 @@ struct shadow_cm {
     uint8_t depth, resources; /* initiator_depth and responder_resources of that request */
 };
 
+/* The events of an object; check/shadow/event_count.h. */
+struct shadow_events {
+    unsigned fetched, acknowledged;
+    uintptr_t fetcher; /* the thread that fetched the last event */
+    const void
+        *excess; /* the return address of the call that acknowledged more than were fetched, while there are more */
+};
+
 struct shadow {
     struct hash_entry by_handle;
     struct hash_entry by_number;  /* an MR's lkey, a QP's number */
@@ -129,11 +143,10 @@ struct shadow {
     uint64_t serial; /* unique */
     pid_t process;   /* the process that made it */
     bool gone;
-    unsigned events, acknowledged; /* its events that were fetched, acknowledged */
-    uintptr_t fetcher;             /* the thread that fetched the last event */
-    const void *td;                /* the handle of its thread domain, or NULL */
-    uint32_t sges_most;            /* the most of a receive of an SRQ */
-    bool unfollowed;               /* an SRQ whose receives may end unseen */
+    struct shadow_events events;
+    const void *td;     /* the handle of its thread domain, or NULL */
+    uint32_t sges_most; /* the most of a receive of an SRQ */
+    bool unfollowed;    /* an SRQ whose receives may end unseen */
     struct place created, destroyed;
     union {
         struct shadow_mr mr;
