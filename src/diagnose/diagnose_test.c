@@ -458,6 +458,7 @@ static const struct facts_refused unknown_key = {.key = {7, true}},
                                   region = {.key = {7, true}, .size = {64, true}, .has = "no access"},
                                   ended = {.key = {7, true}, .base = {64, true}, .size = {0, true}, .gone = {1, true}},
                                   no_key = {.key = {0, true}, .access = "IBV_ACCESS_REMOTE_ATOMIC"},
+                                  swapped = {.key = {7, true}, .key_swapped = {true, true}},
                                   unbound = {.key = {7, true}, .size = {0, true}, .window = {true, true}};
 
 static const struct {
@@ -469,6 +470,7 @@ static const struct {
     {{.name = "LOCAL_KEY_UNKNOWN"}, 0, &unknown_key, DIAGNOSIS_KEY_UNKNOWN},
     {{.name = "RECEIVE_KEY_UNKNOWN"}, 0, &unknown_key, DIAGNOSIS_KEY_UNKNOWN},
     {{.name = "REMOTE_KEY_UNKNOWN"}, 0, &unknown_key, DIAGNOSIS_REMOTE_KEY_UNKNOWN},
+    {{.name = "REMOTE_KEY_UNKNOWN"}, 0, &swapped, DIAGNOSIS_KEY_SWAPPED},
     {{.name = "LOCAL_KEY_UNKNOWN"}, 3, &ended, DIAGNOSIS_KEY_GONE},
     {{.name = "RECEIVE_KEY_UNKNOWN"}, 3, &ended, DIAGNOSIS_KEY_GONE},
     {{.name = "REMOTE_KEY_UNKNOWN"}, 3, &ended, DIAGNOSIS_KEY_GONE},
@@ -481,6 +483,7 @@ static const struct {
     {{.name = "LOCAL_PERMISSION"}, 0, &unknown_key, DIAGNOSIS_OTHER_REASON},
     {{.name = "XRC_STANDIN_FAILED", .process = {7, true}}, 0, NULL, DIAGNOSIS_REFUSED_BY_STANDIN},
     {{.name = "RECEIVE_TOO_SHORT"}, 512, NULL, DIAGNOSIS_RECEIVE_SHORT},
+    {{.name = "RECEIVE_TOO_SHORT", .length = {512, true}}, 0, NULL, DIAGNOSIS_RECEIVE_SHORTER},
     {{.name = "MESSAGE_LENGTH", .limit = {1024, true}}, 0, NULL, DIAGNOSIS_PACKET_LENGTH},
     {{.name = "QP_PERMISSION", .flags = "IBV_ACCESS_LOCAL_WRITE"}, 0, NULL, DIAGNOSIS_ACCESS_FLAGS},
     {{.name = "TOO_MANY_READS", .limit = {1, true}}, 0, NULL, DIAGNOSIS_MANY_READS},

@@ -30,6 +30,8 @@ struct story_memory {
     uint32_t key, length, access, has;
     bool refused, known; /* memory was refused; the key exists, with base, size and has */
     bool window;         /* the key is a memory window's */
+    bool key_swapped;    /* with its bytes in the other order it exists */
+    uint32_t pd;         /* handle of the key's protection domain; 0: the queue pair's, or not known */
     nanos gone;          /* when the key ended; 0: it has not, or that is not known */
 };
 

@@ -222,8 +222,8 @@ LOST_ENDED = {
     for name in LOST_EVENTS if name not in ("no-channel", "server-waits", "both")}
 LOST_ENDED["server-waits"] = ["Queue pair s of S is RC in RTS, connected with c of process C.", "It had no error.",
                               SERVER_WAITS.replace("has 1", "had 1").replace(" is asked", " was asked")]
-# Without a log no process is asked.
-UNASKED = CAUSES | {"nobody": CAUSES["nobody"][:3] + ["No process of this directory has queue pair 0xabcdef."] + CAUSES["nobody"][4:5] + [GONE] + CAUSES["nobody"][5:]}
+# Without a log no process is asked: the end of the peer says it where that is known, and of a receive that came later only that.
+UNASKED = {name: [line.replace(f"{FOUND}queue pair s of process S has no", "Queue pair s of S has no") for line in lines if name != "late-receive" or FOUND not in line] for name, lines in CAUSES.items()} | {"nobody": CAUSES["nobody"][:3] + ["No process of this directory has queue pair 0xabcdef."] + CAUSES["nobody"][4:5] + [GONE] + CAUSES["nobody"][5:]}
 # The story of an ended process differs only where nothing of the other end is worth keeping.
 ENDED = {name: [line.replace("s of S.", "s of process S.") for line in CAUSES[name][:1]] + CAUSES[name][1:]
          for name in ("short-atomic", "long-send", "send-key", "send-gone", "send-range", "reads-disabled", "atomics-disabled")}

@@ -67,7 +67,7 @@ static void tell_refusal(struct tale *tale, const struct story_end *end, const s
 {
     char detail[DIAGNOSE_ROOM];
     struct known known = tale_known(end, sender);
-    known.words = describe(end, sender ? sender->error.length.value : end->error.length.value, detail);
+    known.words = describe(end, sender ? sender->error.length.value : 0, detail);
     known.hint = sender ? "it" : end->error.operation;
     tale_diagnose(tale, time_of(end), DIAGNOSIS_REFUSED_REQUEST, &known);
     known.words = NULL;
@@ -143,7 +143,7 @@ static void tell_receive(struct tale *tale, const struct story_end *end)
     char detail[DIAGNOSE_ROOM], words[DIAGNOSE_ROOM];
     struct known known = tale_known(end, NULL);
     known.words = words;
-    snprintf(words, sizeof words, "%.900s (reason %u)", describe(end, end->error.length.value, detail),
+    snprintf(words, sizeof words, "%.900s (reason %u)", describe(end, 0, detail),
              story_end_reason(end));
     tale_diagnose(tale, time_of(end), DIAGNOSIS_RECEIVE_COMPLETED, &known);
 }

@@ -2,6 +2,7 @@
 
 #include "base/read_clock.h"
 #include "transport/request.h"
+#include "transport/scatter.h"
 #include "verbs/memory/mr.h"
 #include "verbs/memory/past_regions.h"
 #include "verbs/qp/qp_memory.h"
@@ -39,12 +40,12 @@ static struct story_error *begin_error(struct qp *qp, enum story_subject subject
     return &story->error;
 }
 
-static struct story_memory look_at(const struct qp *qp, uint32_t key, uint64_t address, uint32_t length,
-                                   unsigned access)
+struct story_memory qp_story_look(const struct qp *qp, uint32_t key, uint64_t address, uint32_t length, unsigned access)
 {
     const struct region *region = mr_find(qp, key);
     struct story_memory memory = {.key = key, .address = address, .length = length, .access = access, .refused = true};
     struct past_region past;
+    memory.key_swapped = !region && mr_find(qp, __builtin_bswap32(key));
     if (!region && past_regions_find(key, &past)) {
         memory.known = true;
         memory.base = past.base;
@@ -59,6 +60,7 @@ static struct story_memory look_at(const struct qp *qp, uint32_t key, uint64_t a
         memory.size = region->length;
         memory.has = region->access;
         memory.window = region->kind == REGION_WINDOW;
+        memory.pd = region->pd && region->pd != qp->memory.pd ? region->pd->object.handle : 0;
     }
     return memory;
 }
@@ -70,7 +72,7 @@ static struct story_memory find_refused(const struct qp *qp, const struct pd *pd
     uint32_t at = mr_find_refused(qp, pd, sge, count, access);
     if (at == count)
         return (struct story_memory){0};
-    return look_at(qp, sge[at].lkey, sge[at].addr, sge[at].length, access);
+    return qp_story_look(qp, sge[at].lkey, sge[at].addr, sge[at].length, access);
 }
 
 /* Some of its bits are left where it was posted. */
@@ -119,21 +121,13 @@ void qp_story_send(struct qp *qp, const struct send_wqe *work, enum ibv_wc_statu
     describe_send(qp, error, work);
 }
 
-static uint64_t room_of(const struct recv_wqe *receive)
-{
-    uint64_t room = 0;
-    for (uint32_t i = 0; i < receive->sge_count; i++)
-        room += receive->sge[i].length;
-    return room;
-}
-
 /* The packet that it ended by has begun the error. */
 static void describe_receive(struct qp *qp, struct story_error *error, const struct recv_wqe *receive,
                              enum ibv_wc_status status)
 {
     error->receive_id = receive->id;
     error->receive_status = (uint8_t)status;
-    error->limit = (uint32_t)room_of(receive);
+    error->limit = (uint32_t)scatter_room(receive);
     if (error->reason == REASON_SCRIPTED) /* its memory is none, as the script wants it to fail */
         return;
     struct story_memory memory =
@@ -220,7 +214,7 @@ void qp_story_memory(struct qp *qp, uint32_t rkey, uint64_t address, uint32_t le
     lock_assert_held(&qp->lock);
     struct story *story = traffic_story(qp_flow(qp));
     if (story)
-        story->memory = look_at(qp, rkey, address, length, access);
+        story->memory = qp_story_look(qp, rkey, address, length, access);
 }
 
 void qp_story_fault(struct qp *qp, enum reason reason)

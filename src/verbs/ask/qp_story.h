@@ -19,6 +19,9 @@ void qp_story_packet(struct qp *, const struct packet *, enum reason);
 /* Memory that a peer named was refused. */
 void qp_story_memory(struct qp *, uint32_t rkey, uint64_t address, uint32_t length, unsigned access);
 
+/* What is known of memory that this side or a peer named. */
+struct story_memory qp_story_look(const struct qp *, uint32_t key, uint64_t address, uint32_t length, unsigned access);
+
 /* The queue pair itself failed. */
 void qp_story_fault(struct qp *, enum reason);
 

@@ -6,6 +6,7 @@
 #include "base/read_clock.h"
 #include "config/device.h"
 #include "diag/clean.h"
+#include "diagnose/diagnose.h"
 #include "events/last_events.h"
 #include "facts/fill.h"
 #include "script/rules.h"
@@ -35,27 +36,58 @@ struct error_told {
     int64_t epoch;
 };
 
+/* The texts of the facts of memory. */
+struct memory_texts {
+    char asked[WORDS_SIZE], has[WORDS_SIZE], place[PAST_PLACE];
+};
+
+static void fill_memory(struct facts_refused *facts, const struct story_memory *from, int64_t epoch,
+                        struct memory_texts *texts)
+{
+    facts->access = words_access(from->access, texts->asked);
+    FACTS_refused(FACT_FILL) if (from->known) facts->has = words_access(from->has, texts->has);
+    else facts->base = facts->size = (struct fact_number){0};
+    if (from->gone)
+        facts->place = past_regions_place(from->key, texts->place);
+    else
+        fact_forget(&facts->gone);
+}
+
 static void write_memory(FILE *out, const void *of)
 {
     const struct error_told *told = of;
-    const struct story_memory *from = &told->error->memory;
-    const int64_t epoch = told->epoch;
-    char asked[WORDS_SIZE], has[WORDS_SIZE], place[PAST_PLACE];
-    struct facts_refused these = {.access = words_access(from->access, asked)}, *facts = &these;
-    FACTS_refused(FACT_FILL) if (from->known) facts->has = words_access(from->has, has);
-    else facts->base = facts->size = (struct fact_number){0};
-    if (from->gone)
-        facts->place = past_regions_place(from->key, place);
-    else
-        fact_forget(&facts->gone);
-    facts_write(out, &facts_of_refused, facts);
+    struct memory_texts texts;
+    struct facts_refused facts = {0};
+    fill_memory(&facts, &told->error->memory, told->epoch, &texts);
+    facts_write(out, &facts_of_refused, &facts);
+}
+
+static void fill_receive(struct facts_receive *facts, const struct story_error *from)
+{
+    FACTS_receive(FACT_FILL)
 }
 
 static void write_receive(FILE *out, const void *of)
 {
-    const struct story_error *from = of;
-    struct facts_receive these = {0}, *facts = &these;
-    FACTS_receive(FACT_FILL) facts_write(out, &facts_of_receive, facts);
+    struct facts_receive facts = {0};
+    fill_receive(&facts, of);
+    facts_write(out, &facts_of_receive, &facts);
+}
+
+char *qp_story_why(const struct story_error *from, char *text, size_t size)
+{
+    struct memory_texts texts;
+    struct facts_refused memory = {0};
+    struct facts_receive receive = {0};
+    const struct facts_error error = {
+        .reason = {from->reason, true}, .name = reason_name(from->reason), .length = {from->length, true}};
+    struct known known = {.error = &error,
+                          .receive = from->receive_status ? &receive : NULL,
+                          .memory = from->memory.refused ? &memory : NULL};
+    fill_memory(&memory, &from->memory, 0, &texts);
+    fill_receive(&receive, from);
+    fact_put(&known.count, from->memory.gone, (from->time - from->memory.gone) / NANOS_MILLISECOND);
+    return diagnose_words(diagnose(DIAGNOSE_REFUSAL, &known), &known, text, size);
 }
 
 static void write_short(FILE *out, const void *of)

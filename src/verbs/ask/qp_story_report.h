@@ -4,9 +4,13 @@
 #include <stdio.h>
 
 struct qp;
+struct story_error;
 
 /* "send", of enum story_subject. */
 const char *qp_story_subject(unsigned subject);
+
+/* Writes why the work ended or the request was refused (diagnose/diagnose.def), and returns `text`; of its `time`. */
+char *qp_story_why(const struct story_error *, char *text, size_t size);
 
 /* Writes one JSON object. lib/softverbs-gdb.py writes the same from a core file. Under qp->lock. */
 void qp_story_report(FILE *, const struct qp *);

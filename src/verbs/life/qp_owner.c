@@ -55,11 +55,11 @@ static inline void clear_entry(struct completion *entry)
 cold static unsigned tell_failed_send(struct qp *qp, const struct send_wqe *work, enum ibv_wc_status status,
                                       enum reason reason)
 {
-    char numbers[WORK_WORDS] = "";
+    struct tell_numbers numbers = {0};
     qp_end_lateness(qp); /* the data of work that ended before it is in memory */
     if (status != IBV_WC_WR_FLUSH_ERR && log_wanted(LOG_WARN))
-        work_words_send(qp, work, reason, numbers);
-    qp_tell_end(qp, "send", work->id, status, reason, numbers);
+        work_words_send(qp, work, reason, &numbers);
+    qp_tell_end(qp, "send", work->id, status, reason, &numbers);
     qp_story_send(qp, work, status, reason);
     qp_withdraw_references(qp); /* before the program learns that its memory is its own again */
     return reason == REASON_SCRIPTED ? scripted_end_of(work).vendor : reason;
@@ -186,16 +186,16 @@ cold static struct recv_cqe tell_failed_receive(struct qp *qp, const struct recv
                                                 const struct recv_cqe *arrival)
 {
     struct recv_cqe shown = *arrival;
-    char numbers[WORK_WORDS] = "";
+    struct tell_numbers numbers = {0};
     bool scripted = is_scripted(receive, arrival);
     struct scripted_end end = scripted ? scripted_end((uint32_t)receive->sge->addr) : (struct scripted_end){0};
     if (scripted) {
         shown.status = end.status;
         shown.reason = REASON_SCRIPTED;
     } else if (arrival->status != IBV_WC_WR_FLUSH_ERR && log_wanted(LOG_WARN)) {
-        work_words_receive(qp, receive, arrival, numbers);
+        work_words_receive(qp, receive, arrival, &numbers);
     }
-    qp_tell_end(qp, "receive", receive->id, shown.status, shown.reason, numbers);
+    qp_tell_end(qp, "receive", receive->id, shown.status, shown.reason, &numbers);
     qp_story_receive(qp, receive, &shown);
     if (scripted)
         shown.reason = (enum reason)end.vendor;

@@ -1,11 +1,13 @@
 #include "verbs/life/work_words.h"
 
 #include <stdio.h>
+#include <string.h>
 
-#include "diag/sentence.h"
 #include "transport/request.h"
+#include "transport/scatter.h"
+#include "verbs/ask/qp_story.h"
+#include "verbs/ask/qp_story_report.h"
 #include "verbs/memory/mr.h"
-#include "verbs/memory/past_regions.h"
 #include "verbs/memory/rkeys.h"
 #include "verbs/object/process_objects.h"
 #include "verbs/object/words.h"
@@ -13,36 +15,29 @@
 #include "verbs/qp/qp_memory.h"
 #include "verbs/qp/qp_path.h"
 
-/* Writes the object under the key. */
-static void add_region(const struct qp *qp, const struct pd *pd, const struct ibv_sge *sge, char *to, size_t size)
+/* Adds the cause, as stories have it. */
+static void add_cause(struct tell_numbers *to, const struct story_error *error)
 {
-    char access[WORDS_SIZE];
-    const struct region *region = rkeys_find(process_objects(qp->process)->keys, sge->lkey);
-    const struct region *swapped = rkeys_find(process_objects(qp->process)->keys, __builtin_bswap32(sge->lkey));
-    *to = 0;
-    if (!region && swapped)
-        snprintf(to, size, "; with its bytes in the other order it is one of this process (ntohl)");
-    else if (!region)
-        past_regions_words(sge->lkey, to);
-    else if (region->pd != pd)
-        snprintf(to, size, "; the key is of the " OBJECT_NAMED ", and not of %u", region->pd->object.class->name,
-                 region->pd->object.handle, pd ? pd->object.handle : 0);
-    else
-        snprintf(to, size, "; the region is 0x%llx to 0x%llx with %s", (unsigned long long)region->base,
-                 (unsigned long long)(region->base + region->length), words_access(region->access, access));
+    size_t used = strlen(to->text);
+    used += (size_t)snprintf(to->text + used, sizeof to->text - used, ": ");
+    qp_story_why(error, to->text + used, sizeof to->text - used);
+    to->cause = true;
 }
 
-static void write_element(const struct qp *qp, const struct pd *pd, const struct ibv_sge *sge, uint32_t index, char *to)
+static void write_element(const struct qp *qp, const struct ibv_sge *sge, uint32_t index, unsigned access,
+                          enum reason reason, struct tell_numbers *to)
 {
-    char region[WORDS_SIZE + 96];
-    add_region(qp, pd, sge, region, sizeof region);
-    snprintf(to, WORK_WORDS, ", element %u: %u bytes at 0x%llx with lkey 0x%x%s", index, sge->length,
-             (unsigned long long)sge->addr, sge->lkey, region);
+    const struct story_error error = {.time = qp_story_now(),
+                                      .reason = (uint16_t)reason,
+                                      .memory = qp_story_look(qp, sge->lkey, sge->addr, sge->length, access)};
+    snprintf(to->text, sizeof to->text, ", element %u: %u bytes at 0x%llx with lkey 0x%x", index, sge->length,
+             (unsigned long long)sge->addr, sge->lkey);
+    add_cause(to, &error);
 }
 
 /* Finds the element that is refused now; if memory is gone, the first one. */
 static void find_element(const struct qp *qp, const struct pd *pd, const struct ibv_sge *sge, uint32_t count,
-                         unsigned access, enum reason reason, char *to)
+                         unsigned access, enum reason reason, struct tell_numbers *to)
 {
     bool gone = reason == REASON_LOCAL_GONE || reason == REASON_RECEIVE_GONE;
     uint32_t at = 0;
@@ -51,7 +46,7 @@ static void find_element(const struct qp *qp, const struct pd *pd, const struct 
     if (!gone)
         at = mr_find_refused(qp, pd, sge, count, access);
     if (at < count)
-        write_element(qp, pd, &sge[at], at, to);
+        write_element(qp, &sge[at], at, access, reason, to);
 }
 
 static bool is_atomic(const struct send_wqe *work)
@@ -60,7 +55,7 @@ static bool is_atomic(const struct send_wqe *work)
 }
 
 /* Writes the request that a peer on another host refused without a reason: its length, its place, or how it was cut. */
-static void write_request(const struct qp *qp, const struct send_wqe *work, char *to)
+static void write_request(const struct qp *qp, const struct send_wqe *work, struct tell_numbers *to)
 {
     static const struct {
         const char *name;
@@ -79,7 +74,7 @@ static void write_request(const struct qp *qp, const struct send_wqe *work, char
     if (kinds[work->opcode].names_memory)
         snprintf(place, sizeof place, " at 0x%llx with rkey 0x%x", (unsigned long long)work->remote_address,
                  work->rkey);
-    snprintf(to, WORK_WORDS, ", an IBV_WR_%s of %u bytes%s, path_mtu %u%s", kinds[work->opcode].name, work->length,
+    snprintf(to->text, sizeof to->text, ", an IBV_WR_%s of %u bytes%s, path_mtu %u%s", kinds[work->opcode].name, work->length,
              place, 128u << qp->attr.path_mtu,
              is_atomic(work) && work->remote_address % 8 ? ": an atomic's address is a multiple of 8" : "");
 }
@@ -90,41 +85,38 @@ static bool peer_refused(enum reason reason)
            reason == REASON_REMOTE_OPERATION;
 }
 
-const char *work_words_send(const struct qp *qp, const struct send_wqe *work, enum reason reason, char to[WORK_WORDS])
+void work_words_send(const struct qp *qp, const struct send_wqe *work, enum reason reason, struct tell_numbers *to)
 {
     bool local =
         (reason >= REASON_LOCAL_KEY_UNKNOWN && reason <= REASON_LOCAL_PERMISSION) || reason == REASON_LOCAL_GONE;
     const struct region *own = rkeys_find(process_objects(qp->process)->keys, work->rkey);
-    *to = 0;
     if (local)
         find_element(qp, qp->memory.pd, work->sge, work->sge_count, request_local_access(work), reason, to);
     else if (reason == REASON_REMOTE_ACCESS && own &&
              !(qp->path.peer && qp->path.peer->slot == node_slot(qp->process->node)))
-        snprintf(to, WORK_WORDS, ", rkey 0x%x is of this process and not of the peer", work->rkey);
+        snprintf(to->text, sizeof to->text, ", rkey 0x%x is of this process and not of the peer", work->rkey);
     else if (peer_refused(reason) && qp->path.remote)
         write_request(qp, work, to);
-    return to;
 }
 
-static void compare_lengths(const struct recv_wqe *receive, const struct recv_cqe *arrival, char *to)
+static void compare_lengths(const struct recv_wqe *receive, const struct recv_cqe *arrival, struct tell_numbers *to)
 {
-    unsigned long long room = 0;
-    for (uint32_t i = 0; i < receive->sge_count; i++)
-        room += receive->sge[i].length;
+    struct story_error error = {.reason = (uint16_t)arrival->reason,
+                                .length = arrival->packet ? arrival->packet->payload.length : 0,
+                                .limit = (uint32_t)scatter_room(receive),
+                                .receive_id = receive->id,
+                                .receive_status = (uint8_t)arrival->status};
     if (arrival->packet)
-        snprintf(to, WORK_WORDS, ", the receive has %llu bytes, and a packet came with %u", room,
-                 arrival->packet->payload.length);
+        add_cause(to, &error);
 }
 
-const char *work_words_receive(const struct qp *qp, const struct recv_wqe *receive, const struct recv_cqe *arrival,
-                               char to[WORK_WORDS])
+void work_words_receive(const struct qp *qp, const struct recv_wqe *receive, const struct recv_cqe *arrival,
+                        struct tell_numbers *to)
 {
     enum reason reason = arrival->reason;
-    *to = 0;
     if (reason == REASON_RECEIVE_TOO_SHORT)
         compare_lengths(receive, arrival, to);
     else if ((reason >= REASON_RECEIVE_KEY_UNKNOWN && reason <= REASON_RECEIVE_PERMISSION) ||
              reason == REASON_RECEIVE_GONE)
         find_element(qp, qp->memory.receive_pd, receive->sge, receive->sge_count, IBV_ACCESS_LOCAL_WRITE, reason, to);
-    return to;
 }

@@ -2,19 +2,9 @@
  * qp->lock. */
 #pragma once
 
-#include <infiniband/verbs.h>
+#include "verbs/qp/qp_tell.h"
 
-#include "diag/diag.h"
-
-struct qp;
-struct recv_cqe;
-struct recv_wqe;
-struct send_wqe;
-
-enum { WORK_WORDS = 448 };
-
-/* Write, after ", ", the element that was refused, with key, address, length and its region; for a request that a
- * peer on another host refused, its own numbers; else "". Return `to`. */
-const char *work_words_send(const struct qp *, const struct send_wqe *, enum reason, char to[WORK_WORDS]);
-const char *work_words_receive(const struct qp *, const struct recv_wqe *, const struct recv_cqe *,
-                               char to[WORK_WORDS]);
+/* Write the element that was refused, with key, address and length, and the cause; for a request that a peer on another
+ * host refused, its own numbers; else nothing. `to` is empty before. */
+void work_words_send(const struct qp *, const struct send_wqe *, enum reason, struct tell_numbers *to);
+void work_words_receive(const struct qp *, const struct recv_wqe *, const struct recv_cqe *, struct tell_numbers *to);

@@ -197,25 +197,27 @@ static void add_network(const struct qp *qp, enum ibv_wc_status status, char icm
 }
 
 static void tell_error(struct qp *qp, const char *what, uint64_t id, enum ibv_wc_status status, enum reason reason,
-                       const char *numbers)
+                       const struct tell_numbers *numbers)
 {
-    char network[PORT_ICMP] = "", call[2 * WORDS_SIZE + 96];
+    char network[PORT_ICMP] = "", call[sizeof numbers->text + PORT_ICMP + 96];
     const char *known = qp_tell_known(qp, status);
     if (qp->path.remote)
         add_network(qp, status, network);
     snprintf(call, sizeof call, "qp 0x%x: %s of wr_id %llu ends in %s%s%s", qp->number, what, (unsigned long long)id,
-             words_status(status), numbers, network);
-    if (*numbers)
+             words_status(status), numbers->text, network);
+    if (*numbers->text)
         forget_words(qp, reason); /* these say more */
     keep_words(qp, reason, known ? known : call);
     if (known && reason != REASON_PEER_GONE)
         log_cause(LOG_WARN, reason, "%s: %s", call, known);
+    else if (numbers->cause)
+        log_cause(LOG_WARN, reason, "%s", call);
     else
         log_reason(LOG_WARN, reason, "%s", call);
 }
 
 void qp_tell_end(struct qp *qp, const char *what, uint64_t id, enum ibv_wc_status status, enum reason reason,
-                 const char *numbers)
+                 const struct tell_numbers *numbers)
 {
     if (status == IBV_WC_SUCCESS)
         return;

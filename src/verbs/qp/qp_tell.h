@@ -27,9 +27,16 @@ void qp_tell_cause(struct qp *, enum reason);
 /* Forgets errors, as the queue pair is reset or destroyed. */
 void qp_tell_nothing(struct qp *);
 
-/* Reports the end of a work request or receive; the line ends with `numbers`. `softverbs show` names the first
+/* What is known of work that failed: "" or text after ", ". */
+struct tell_numbers {
+    char text[640];
+    bool cause; /* its end is the cause, and not the reason's sentence */
+};
+
+/* Reports the end of a work request or receive; the line ends with the numbers. `softverbs show` names the first
  * error. */
-void qp_tell_end(struct qp *, const char *what, uint64_t id, enum ibv_wc_status, enum reason, const char *numbers);
+void qp_tell_end(struct qp *, const char *what, uint64_t id, enum ibv_wc_status, enum reason,
+                 const struct tell_numbers *);
 
 /* Returns what was found out about the peer of a work request that ended with this status (ask/qp_inquiry.h), until the
  * queue pair is reset or destroyed; NULL: nothing. Under qp->lock. */

@@ -25,10 +25,11 @@ MODIFY = "qp 0x%: ibv_modify_qp "
 ENDS = "qp 0x%: send of wr_id 2 ends in IBV_WC_"
 REFUSED = ": process % (newcomer) refused it: qp 0x%: "
 REGION = "; the region is 0x% to 0x% with "
+SHORT = "a packet of 64 bytes came, and the receive of wr_id 1 has room for 16"
 ROWS = {
-    "mr-zero": [(SERVER, "receive of wr_id 1 ends in IBV_WC_LOC_PROT_ERR, element 0: 4096 bytes at 0x% with lkey 0x%" + REGION + "no access: ",
-                 "lacks IBV_ACCESS_LOCAL_WRITE. (reason 204)"),
-                (CLIENT, ENDS + "REM_OP_ERR" + REFUSED, "lacks IBV_ACCESS_LOCAL_WRITE. (its reason 204) (reason 109)")],
+    "mr-zero": [(SERVER, "receive of wr_id 1 ends in IBV_WC_LOC_PROT_ERR, element 0: 4096 bytes at 0x% with lkey 0x%: the region of key 0x% was registered with no access, "
+                 "and this needs IBV_ACCESS_LOCAL_WRITE (reason 204)"),
+                (CLIENT, ENDS + "REM_OP_ERR" + REFUSED, "this needs IBV_ACCESS_LOCAL_WRITE", "(its reason 204) (reason 109)")],
     "mr-no-local-write": [(SERVER, "ibv_reg_mr of 8192 bytes at 0x%: IBV_ACCESS_REMOTE_WRITE: ", "need IBV_ACCESS_LOCAL_WRITE as well. (reason 315)")],
     "mr-no-remote-read": [(SERVER, "qp 0x% asks for IBV_ACCESS_REMOTE_READ to 64 bytes at 0x% with rkey 0x%" + REGION +
                            "IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE: ", "(reason 208)"),
@@ -69,8 +70,8 @@ ROWS = {
     "address-swapped": [(CLIENT, ENDS + "REM_ACCESS_ERR" + REFUSED, "64 bytes at 0x% with rkey 0x%" + REGION, "(its reason 207) (reason 108)")],
     "address-behind": [(SERVER, "64 bytes at 0x% with rkey 0x%" + REGION, "(reason 207)"),
                        (CLIENT, ENDS + "REM_ACCESS_ERR" + REFUSED, "64 bytes at 0x%", REGION, "(its reason 207) (reason 108)")],
-    "receive-short": [(SERVER, "receive of wr_id 1 ends in IBV_WC_LOC_LEN_ERR, the receive has 16 bytes, and a packet came with 64: ", "(reason 200)"),
-                      (CLIENT, ENDS + "REM_INV_REQ_ERR" + REFUSED, "the receive has 16 bytes", "(its reason 200) (reason 107)")],
+    "receive-short": [(SERVER, "receive of wr_id 1 ends in IBV_WC_LOC_LEN_ERR: " + SHORT, "(reason 200)"),
+                      (CLIENT, ENDS + "REM_INV_REQ_ERR" + REFUSED, SHORT, "(its reason 200) (reason 107)")],
     "cq-small": [(SERVER, "the completion queue with handle % of 1 entries: ", "(reason 312)")],
     "no-poll": [(CLIENT, "ibv_post_send of wr_id 2: max_send_wr is 8: ", "(reason 327)"), (CLIENT, "% more lines of reason 327 were left out")],
     "unsignalled": [(CLIENT, "qp 0x%: 1 work request of queue pair 0x% ended without a completion, as it is not signalled", "(reason 120)")],
@@ -88,7 +89,7 @@ ROWS = {
     "unmapped-send": [(CLIENT, "ends in IBV_WC_LOC_PROT_ERR, element 0: 64 bytes at 0x% with lkey 0x%", "(reason 117)")],
     "unmapped-read": [(SERVER, "qp 0x%: RC READ_REQUEST from qp 0x%, psn %: A peer named memory that was registered and is gone", "(reason 232)"),
                       (CLIENT, ENDS + "REM_ACCESS_ERR" + REFUSED, "RC READ_REQUEST", "(its reason 232) (reason 108)")],
-    "deregistered": [(SERVER, "receive of wr_id 1 ends in IBV_WC_LOC_PROT_ERR, element 0: 4096 bytes at 0x% with lkey 0x%; key 0x% named a memory region of 8192 bytes at 0x%, which was deregistered (ibv_dereg_mr) % ms before: ", "(reason 201)"),
+    "deregistered": [(SERVER, "receive of wr_id 1 ends in IBV_WC_LOC_PROT_ERR, element 0: 4096 bytes at 0x% with lkey 0x%: key 0x% named a memory region of 8192 bytes at 0x%, which was deregistered (ibv_dereg_mr) % ms before (reason 201)"),
                      (CLIENT, ENDS + "REM_OP_ERR" + REFUSED, "(its reason 201) (reason 109)")],
     "lid": [(CLIENT, MODIFY + "INIT to RTR: is_global is 0, dlid is 0: ", "--link-layer ib", "(reason 322)")],
     "port-0": [(CLIENT, MODIFY + "RESET to INIT: port_num is 0: ", "number 1. (reason 321)")],
@@ -96,12 +97,12 @@ ROWS = {
     "path-port-0": [(CLIENT, MODIFY + "INIT to RTR: port_num is 0: ", "number 1. (reason 321)")],
     "path-port-2": [(CLIENT, MODIFY + "INIT to RTR: port_num is 2: ", "number 1. (reason 321)")],
     "query-port": [(CLIENT, "ibv_query_port: port is 2: ", "number 1. (reason 321)")],
-    "two-pds": [(CLIENT, ENDS + "LOC_PROT_ERR, element 0: 64 bytes at 0x% with lkey 0x%; the key is of the protection domain with handle %, "
-                 "and not of %: ", "(reason 102)")],
-    "unregistered": [(CLIENT, ENDS + "LOC_PROT_ERR, element 0: 64 bytes at 0x% with lkey 0x%" + REGION, "(reason 103)")],
+    "two-pds": [(CLIENT, ENDS + "LOC_PROT_ERR, element 0: 64 bytes at 0x% with lkey 0x%: the region of key 0x% is of another protection domain than the "
+                 "queue pair: of the one with handle % (reason 102)")],
+    "unregistered": [(CLIENT, ENDS + "LOC_PROT_ERR, element 0: 64 bytes at 0x% with lkey 0x%: key 0x% belongs to a region of % bytes; 64 bytes at offset ", " do not fit (reason 103)")],
     "lkey-0": [(CLIENT, ENDS + "LOC_PROT_ERR, element 0: 64 bytes at 0x% with lkey 0x0: ", "(reason 101)")],
-    "lkey-swapped": [(CLIENT, "with lkey 0x%; with its bytes in the other order it is one of this process (ntohl): ", "(reason 101)")],
-    "element-behind": [(CLIENT, ENDS + "LOC_PROT_ERR, element 0: 12288 bytes at 0x% with lkey 0x%" + REGION, "(reason 103)")],
+    "lkey-swapped": [(CLIENT, "with lkey 0x%: key 0x% names no memory region of this process, and with its bytes in the other order it does (ntohl) (reason 101)")],
+    "element-behind": [(CLIENT, ENDS + "LOC_PROT_ERR, element 0: 12288 bytes at 0x% with lkey 0x%: key 0x% belongs to a region of % bytes; 12288 bytes at offset % do not fit (reason 103)")],
     "receive-lkey": [(SERVER, "element 0: 4096 bytes at 0x% with lkey 0x%: ", "(reason 201)"),
                      (CLIENT, ENDS + "REM_OP_ERR" + REFUSED, "element 0: 4096 bytes at 0x% with lkey 0x%: ", "(its reason 201) (reason 109)")],
     "qpn-swapped": [(CLIENT, MODIFY + "INIT to RTR: dest_qp_num is 0x%: ", "24 bits", "ntohl. (reason 394)")],
