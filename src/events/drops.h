@@ -18,7 +18,8 @@ static inline bool drops_lose(unsigned reason)
     static const unsigned short reasons[] = {REASON_PACKET_QP_STATE, REASON_PACKET_SERVICE,  REASON_PACKET_PKEY,
                                              REASON_PACKET_QKEY,     REASON_PACKET_SOURCE,   REASON_PACKET_NO_RECEIVE,
                                              REASON_PACKET_TOO_LONG, REASON_PACKET_MEMORY,   REASON_PACKET_PORT_DOWN,
-                                             REASON_PACKET_MEMBER,   REASON_PACKET_FIRST_PSN};
+                                             REASON_PACKET_MEMBER,   REASON_PACKET_FIRST_PSN, REASON_PACKET_GROUP_EMPTY,
+                                             REASON_PACKET_NOBODY};
     for (unsigned i = 0; i < sizeof reasons / sizeof *reasons; i++)
         if (reasons[i] == reason)
             return true;

@@ -90,6 +90,8 @@ void node_return_numbers(struct node *, uint32_t first);
 /* The peer that owns this queue pair number, connected if it was not; NULL if the number has no owner. Takes a
  * reference, which node_put gives back. Never blocks on the peer. Thread-safe. */
 struct peer *node_find(struct node *, uint32_t number);
+/* Returns true if a process that this one knew as a peer has ended. Asks the kernel for each peer. Thread-safe. */
+bool node_has_lost_peers(struct node *);
 /* Returns true if the number belongs to a process, or to a dead one that was not swept yet. Costs a load. Thread-safe.
  */
 bool node_is_claimed(const struct node *, uint32_t number);

@@ -61,6 +61,16 @@ bool node_is_claimed(const struct node *node, uint32_t number)
     return owner_of(node, number) != 0;
 }
 
+bool node_has_lost_peers(struct node *node)
+{
+    bool lost = node_departures(node);
+    lock_take(&node->lock);
+    for (const struct record *record = node->records; record && !lost; record = record->next)
+        lost = !table_is(node->table, record->peer.slot, record->generation);
+    lock_release(&node->lock);
+    return lost;
+}
+
 void node_hold(struct peer *peer)
 {
     hold((struct record *)peer);

@@ -119,6 +119,16 @@ static void look_at_references(struct qp *qp)
     qp_door_configure(qp, &settings);
 }
 
+/* A datagram has a GRH, which no packet of a connection within the host has, and is refused for that first. */
+cold static bool drop_refused(struct qp *qp, const struct packet *packet, enum reason refusal)
+{
+    bool datagram = op_service(packet->opcode) == SERVICE_UD && !(qp->traits & QP_DATAGRAM);
+    if (datagram && refusal == REASON_PACKET_SOURCE)
+        refusal = REASON_PACKET_SERVICE;
+    qp_owner(qp)->operations->dropped(qp_owner(qp), packet, refusal);
+    return !qp->progress.refused;
+}
+
 /* Takes a packet, under qp->lock. True: it was expected. Inlined, so that `next` is called directly. */
 __attribute__((always_inline)) static inline bool take(struct qp *qp, const struct packet *packet,
                                                        const struct endpoint_arrival *arrival, take_packet *next)
@@ -132,10 +142,8 @@ __attribute__((always_inline)) static inline bool take(struct qp *qp, const stru
     }
     enum reason refusal = qp_path_refusal(qp, packet, arrival->from.interface);
     qp->progress.refused = false;
-    if (unlikely(refusal != REASON_NONE)) {
-        qp_owner(qp)->operations->dropped(qp_owner(qp), packet, refusal);
-        return !qp->progress.refused;
-    }
+    if (unlikely(refusal != REASON_NONE))
+        return drop_refused(qp, packet, refusal);
     if (unlikely(arrival->from.congested))
         qp_path_notify(qp, arrival->now);
     if (arrival->along && qp->traits & QP_END_TO_END && !qp->path.remote)

@@ -10,6 +10,7 @@
 #include "tap/traffic.h"
 #include "verbs/memory/past_regions.h"
 #include "verbs/memory/rkeys.h"
+#include "verbs/object/lost_pairs.h"
 #include "verbs/object/process_objects.h"
 #include "verbs/object/words.h"
 #include "wire/psn.h"
@@ -30,9 +31,26 @@ static bool is_of_receive(const struct qp *qp, enum reason reason)
     return blamed && !qp->uses.srq && engine_open_receive(qp_engine(qp));
 }
 
-/* A forgotten receive, a receive without room for the GRH, another Q_Key, and a rq_psn that differs from the peer's
- * sq_psn are the program's faults. After losses the first packet that arrives may have a later PSN, but never an earlier
- * one. */
+/* Returns true if a datagram, or a message of UC, is lost by a program's fault: no receive or one that is too short,
+ * another Q_Key, a queue pair of another type, or one that was not brought to RTR. */
+static bool is_lost_by_fault(const struct qp *qp, const struct packet *packet, enum reason reason)
+{
+    bool datagrams = qp->traits & QP_DATAGRAM;
+    if (reason == REASON_PACKET_NO_RECEIVE || reason == REASON_PACKET_TOO_LONG)
+        return !qp_is_reliable(qp) && !(qp->traits & QP_ETHERNET);
+    if (reason == REASON_PACKET_SERVICE)
+        return op_service(packet->opcode) == SERVICE_UD;
+    return datagrams && (reason == REASON_PACKET_QKEY || (reason == REASON_PACKET_QP_STATE && qp->state == IBV_QPS_INIT));
+}
+
+/* The queue pair that sent the packet. */
+static uint32_t source_of(const struct qp *qp, const struct packet *packet)
+{
+    return op_service(packet->opcode) == SERVICE_UD ? packet->source : qp->attr.dest_qp_num;
+}
+
+/* A forgotten receive, the losses of is_lost_by_fault, and a rq_psn that differs from the peer's sq_psn are the
+ * program's faults. After losses the first packet that arrives may have a later PSN, but never an earlier one. */
 static enum log_level level_of(const struct qp *qp, const struct packet *packet, enum reason reason)
 {
     if (reason == REASON_PACKET_FIRST_PSN) {
@@ -40,10 +58,11 @@ static enum log_level level_of(const struct qp *qp, const struct packet *packet,
         bool lossy = qp->path.remote || traffic_is_faulty(&qp->process->traffic);
         return ahead < 0 || ahead > 4096 || !lossy ? LOG_WARN : LOG_INFO;
     }
-    bool wrong = qp->traits & QP_DATAGRAM && (reason == REASON_PACKET_QKEY || reason == REASON_PACKET_TOO_LONG);
+    if (is_lost_by_fault(qp, packet, reason))
+        return lost_pairs_is_first(reason, source_of(qp, packet), qp->number) ? LOG_WARN : LOG_INFO;
     bool ends = ((unsigned)reason >= RESPONDER && (unsigned)reason < REFUSED_CALLS) || reason == REASON_XRC_SRQ ||
                 reason == REASON_XRC_DOMAIN;
-    return ends || wrong ? LOG_WARN : LOG_INFO;
+    return ends ? LOG_WARN : LOG_INFO;
 }
 
 /* Keeps the log's words on the first error: the peer may ask for them (qp_account.h). */
@@ -87,7 +106,7 @@ static void tell(struct qp *qp, const struct packet *packet, enum reason reason)
     char numbers[WORDS_SIZE + 32], call[sizeof numbers + 96];
     add_numbers(qp, packet, reason, numbers, sizeof numbers);
     snprintf(call, sizeof call, "qp 0x%x: %s from qp 0x%x, psn %u%s", qp->number, op_table[packet->opcode].name,
-             qp->traits & QP_DATAGRAM ? packet->source : qp->attr.dest_qp_num, packet->psn, numbers);
+             source_of(qp, packet), packet->psn, numbers);
     if (qp->told.first_error == reason)
         keep_words(qp, reason, call);
     log_reason(level_of(qp, packet, reason), reason, "%s", call);
@@ -119,6 +138,11 @@ void qp_tell_dropped(struct qp *qp, const struct packet *packet, enum reason rea
         qp_tell_cause(qp, known);
     if (!again && !is_of_memory(known) && !is_of_receive(qp, known) && log_wanted(LOG_WARN))
         tell(qp, packet, known);
+}
+
+void qp_tell_lost(struct qp *qp, enum reason reason, uint32_t psn)
+{
+    traffic_note(qp_flow(qp), EVENT_PACKET_DROPPED, reason, psn);
 }
 
 void qp_tell_memory(struct qp *qp, uint32_t rkey, uint64_t address, uint32_t length, unsigned access,

@@ -18,6 +18,9 @@ static inline void qp_enter(struct qp *qp, enum ibv_qp_state to)
 /* Reports and counts a packet that was dropped or refused; `reason` is the engine's. */
 void qp_tell_dropped(struct qp *, const struct packet *, enum reason);
 
+/* Counts a datagram that is lost before it leaves. */
+void qp_tell_lost(struct qp *, enum reason, uint32_t psn);
+
 /* Reports refused memory that a peer named: the key, the address, the requested access and the region. */
 void qp_tell_memory(struct qp *, uint32_t rkey, uint64_t address, uint32_t length, unsigned access, enum reason);
 

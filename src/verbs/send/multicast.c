@@ -79,6 +79,7 @@ void multicast_forget(struct qp *qp)
 struct multicast {
     struct qp *qp;
     const struct frame *frame;
+    unsigned members;
     bool read;
 };
 
@@ -88,6 +89,7 @@ static void send_to_member(struct peer *peer, void *context)
     struct multicast *multicast = context;
     struct qp *qp = multicast->qp;
     struct link *link = peer->link;
+    multicast->members++;
     link->operations->begin(link);
     bool waits = traffic_is_faulty(&qp->process->traffic) && !atomic_load_explicit(&peer->behind, memory_order_relaxed);
     bool room = link->operations->ready(link) || waits;
@@ -98,11 +100,12 @@ static void send_to_member(struct peer *peer, void *context)
         traffic_missed(qp_flow(qp), peer);
 }
 
-bool multicast_send(struct qp *qp, const uint8_t group[16], const struct frame *frame)
+bool multicast_send(struct qp *qp, const uint8_t group[16], const struct frame *frame, unsigned *members)
 {
     lock_assert_held(&qp->lock);
     struct multicast multicast = {qp, frame, .read = true};
     node_members(qp->process->node, group, send_to_member, &multicast);
+    *members = multicast.members;
     return multicast.read;
 }
 

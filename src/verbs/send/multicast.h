@@ -30,8 +30,9 @@ void multicast_begin(struct process *);
  * again in time. Under qp->lock, as below. */
 bool multicast_has_room(struct qp *, const uint8_t group[16]);
 
-/* Sends a datagram; members without room miss it, which is counted. False: the memory of its payload is gone. */
-bool multicast_send(struct qp *, const uint8_t group[16], const struct frame *);
+/* Sends a datagram, and writes how many processes of this host have joined the group; those without room miss it, which
+ * is counted. False: the memory of its payload is gone. */
+bool multicast_send(struct qp *, const uint8_t group[16], const struct frame *, unsigned *members);
 
 /* Stops waiting for members. */
 void multicast_forget(struct qp *);

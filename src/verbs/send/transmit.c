@@ -17,6 +17,7 @@
 #include "verbs/qp/qp_path.h"
 #include "verbs/queue/srq.h"
 #include "verbs/send/ah.h"
+#include "verbs/send/lost.h"
 #include "verbs/send/multicast.h"
 #include "verbs/send/rate_limit.h"
 #include "verbs/send/room.h"
@@ -284,6 +285,27 @@ static void write_headers(const struct ah *ah, const struct packet *packet, stru
     frame->headers_length = (uint16_t)(GRH_LENGTH + length);
 }
 
+/* Sends a multicast to the members on this host. A link leads to those on others. */
+static bool send_to_group(struct qp *qp, const struct ah *ah, const struct link *link, const struct frame *frame,
+                          uint32_t psn)
+{
+    unsigned members;
+    union ibv_gid group = ah->attr.grh.dgid;
+    bool read = multicast_send(qp, group.raw, frame, &members);
+    if (!members && !link && !node_is_lost(qp->process->node))
+        lost_in_group(qp, &group, psn);
+    return read;
+}
+
+/* Loses the next datagram of the engine, if it has one, as no link leads to its receiver. */
+cold static void lose_datagram(struct qp *qp, const struct ah *ah, uint32_t number, nanos now)
+{
+    struct packet packet;
+    struct iovec pieces[PAYLOAD_PIECES_MAX];
+    if (qp_door_transmit(qp, &packet, pieces, now) && ah->local && !qp_port_is_down(qp))
+        lost_to_nobody(qp, number, packet.psn);
+}
+
 /* Puts the next datagram of the engine into the link, if it has one; a multicast is also sent to the members on this
  * host. */
 static void transmit_to(struct qp *qp, const struct ah *ah, struct peer *peer, struct link *link, nanos now)
@@ -292,7 +314,6 @@ static void transmit_to(struct qp *qp, const struct ah *ah, struct peer *peer, s
     struct iovec pieces[PAYLOAD_PIECES_MAX];
     uint8_t headers[FRAME_HEADERS_MAX];
     struct frame frame = {.kind = FRAME_GRH, .headers = headers};
-    union ibv_gid group = ah->attr.grh.dgid;
     bool multicast = ah->multicast && !qp_port_is_down(qp);
     if (!qp_door_transmit(qp, &packet, pieces, now) || (!link && !multicast))
         return;
@@ -303,7 +324,7 @@ static void transmit_to(struct qp *qp, const struct ah *ah, struct peer *peer, s
     frame.payload = packet.payload;
     if (qp_is_watched(qp))
         rate_limit_count(qp, frame.headers_length + packet.payload.length);
-    bool read = !multicast || multicast_send(qp, group.raw, &frame);
+    bool read = !multicast || send_to_group(qp, ah, link, &frame, packet.psn);
     if (link)
         read &= traffic_send(qp_flow(qp), peer, link, &frame);
     if (!read)
@@ -321,7 +342,10 @@ static bool transmit_datagram(struct qp *qp, const struct send_wqe *work, nanos 
     struct peer *peer = up && ah->local && !ah->multicast ? node_find(node, work->remote_qp) : NULL;
     struct link *link = peer ? peer->link : up ? ah->remote : NULL;
     if (!link) {
-        transmit_to(qp, ah, NULL, NULL, now);
+        if (ah->multicast)
+            transmit_to(qp, ah, NULL, NULL, now);
+        else
+            lose_datagram(qp, ah, work->remote_qp, now);
         return true;
     }
     link->operations->begin(link);
