@@ -14,6 +14,7 @@ const char *identifier_state_name(enum identifier_state state)
         [IDENTIFIER_ADDR_BOUND] = "bound",
         [IDENTIFIER_ADDR_QUERY] = "address query",
         [IDENTIFIER_ADDR_RESOLVED] = "address resolved",
+        [IDENTIFIER_ROUTE_QUERY] = "route query",
         [IDENTIFIER_ROUTE_RESOLVED] = "route resolved",
         [IDENTIFIER_CONNECT] = "connect",
         [IDENTIFIER_DISCONNECT] = "disconnect",
@@ -240,22 +241,32 @@ void identifiers_destroy(struct manager *manager, struct event_queue *queue, nan
             identifier_destroy(identifier, now);
 }
 
-/* Identifiers that no program has accepted yet are skipped: no program knows them. */
-static void tell_of_removal(struct hash_entry *entry, unsigned device)
+/* Identifiers that no program has accepted yet have no event: no program knows them. */
+static void tell_of_device(struct hash_entry *entry, unsigned device, enum cm_event_kind kind)
 {
     struct identifier *identifier = container_of(entry, struct identifier, by_number);
     if (entry->key >= membership_key || !identifier->has_port || identifier->port.device != device)
         return;
-    identifier->removed = true;
+    identifier->removed |= kind == CM_DEVICE_REMOVAL;
     if (identifier->named)
-        identifier_tell(identifier, CM_DEVICE_REMOVAL, 0);
+        identifier_tell(identifier, kind, 0);
+}
+
+static void tell_all_of_device(struct manager *manager, unsigned device, enum cm_event_kind kind)
+{
+    for (uint32_t i = 0; i <= manager->identifiers.mask; i++)
+        for (struct hash_entry *entry = manager->identifiers.buckets[i]; entry; entry = entry->next)
+            tell_of_device(entry, device, kind);
 }
 
 void identifiers_remove_device(struct manager *manager, unsigned device)
 {
-    for (uint32_t i = 0; i <= manager->identifiers.mask; i++)
-        for (struct hash_entry *entry = manager->identifiers.buckets[i]; entry; entry = entry->next)
-            tell_of_removal(entry, device);
+    tell_all_of_device(manager, device, CM_DEVICE_REMOVAL);
+}
+
+void identifiers_change_address(struct manager *manager, unsigned device)
+{
+    tell_all_of_device(manager, device, CM_ADDR_CHANGE);
 }
 
 /* --- events */
@@ -391,31 +402,6 @@ int identifier_bind(struct identifier *identifier, const struct cm_address *addr
     return error;
 }
 
-/* Flows are to take different ways through a network (Linux's choice, and RoCEv2's for UDP source ports). */
-static uint32_t choose_flow_label(const struct identifier *identifier)
-{
-    enum { LABEL_MASK = 0xfffff };
-    const struct cm_address *source = &identifier->source, *destination = &identifier->destination;
-    uint32_t label = destination->family == AF_INET ? 0 : destination->flow & LABEL_MASK;
-    return label ? label : (source->port * 31u + destination->port) & LABEL_MASK;
-}
-
-/* RoCE has no subnet administrator to ask. */
-int identifier_resolve_route(struct identifier *identifier, uint32_t milliseconds)
-{
-    if (!milliseconds)
-        return identifier_refuse(identifier, EINVAL, REASON_CM_TIMEOUT, "timeout_ms is 0");
-    if (identifier->state != IDENTIFIER_ADDR_RESOLVED)
-        return identifier_refuse_state(identifier, "address resolved");
-    identifier->state = IDENTIFIER_ROUTE_RESOLVED;
-    identifier->has_route = true;
-    identifier->route.flow_label = choose_flow_label(identifier);
-    if (identifier->options.ack_timeout_set && identifier->options.ack_timeout)
-        identifier->route.lifetime = (uint8_t)(identifier->options.ack_timeout - 1);
-    identifier_tell(identifier, CM_ROUTE_RESOLVED, 0);
-    return 0;
-}
-
 uint64_t identifier_service(const struct identifier *identifier, const struct cm_address *address)
 {
     if (address->family == AF_IB)
@@ -445,15 +431,24 @@ int identifier_listen(struct identifier *identifier, int backlog, nanos now)
 
 /* --- multicast */
 
+static bool is_lost(struct manager *manager, const struct cm_address *group)
+{
+    return manager->operations->loses && manager->operations->loses(manager, CM_MULTICAST_ERROR, group);
+}
+
 static struct cm_event *make_join_event(struct membership *membership, uint64_t uid, const struct cm_address *group)
 {
     struct identifier *identifier = membership->identifier;
-    struct cm_event *event = identifier_event(identifier, CM_MULTICAST_JOIN, 0);
+    bool lost = is_lost(identifier->manager, group);
+    struct cm_event *event = lost ? identifier_event(identifier, CM_MULTICAST_ERROR, -ETIMEDOUT)
+                                  : identifier_event(identifier, CM_MULTICAST_JOIN, 0);
     if (!event)
         return NULL;
     event->secondary = &membership->account;
     event->uid = uid;
     event->number = (uint32_t)membership->by_number.key;
+    if (lost)
+        return event;
     event->parameters.qpn = MULTICAST_QPN;
     event->parameters.qkey = CM_QKEY;
     event->has_route = true;

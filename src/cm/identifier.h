@@ -25,6 +25,7 @@ enum identifier_state {
     IDENTIFIER_ADDR_BOUND,
     IDENTIFIER_ADDR_QUERY, /* the route to its destination is not known yet (address_query.h) */
     IDENTIFIER_ADDR_RESOLVED,
+    IDENTIFIER_ROUTE_QUERY, /* its route gets no answer (address/route_query.h) */
     IDENTIFIER_ROUTE_RESOLVED,
     IDENTIFIER_CONNECT, /* also after a rejection or without an answer: it is of no use any more */
     IDENTIFIER_DISCONNECT,
@@ -53,7 +54,7 @@ struct identifier {
     struct cm_port port;
     struct cm_route route;
     struct {
-        struct timer timer; /* set in IDENTIFIER_ADDR_QUERY */
+        struct timer timer; /* set in IDENTIFIER_ADDR_QUERY and IDENTIFIER_ROUTE_QUERY */
         struct cm_address destination;
         nanos until;
         unsigned asked; /* times */
@@ -115,9 +116,10 @@ void identifiers_destroy(struct manager *, struct event_queue *, nanos now);
 /* The device is removed: each identifier that is bound to it gets CM_DEVICE_REMOVAL, and can only be destroyed. */
 void identifiers_remove_device(struct manager *, unsigned device);
 
-int identifier_bind(struct identifier *, const struct cm_address *);
+/* The device has another address: each identifier that is bound to it gets CM_ADDR_CHANGE, and nothing else changes. */
+void identifiers_change_address(struct manager *, unsigned device);
 
-int identifier_resolve_route(struct identifier *, uint32_t milliseconds);
+int identifier_bind(struct identifier *, const struct cm_address *);
 
 /* Takes the program's path for the route, and queues CM_ROUTE_RESOLVED. EINVAL: no address is resolved, or the path has
  * other GIDs than rdma_resolve_addr found. An MTU above the port's counts as the port's. */
@@ -148,8 +150,9 @@ void identifier_fetched(const struct cm_event *);
 /* Queues an event without parameters, if there is memory. */
 void identifier_tell(struct identifier *, enum cm_event_kind, int status);
 
-/* Joins a multicast group, which MULTICAST_JOIN reports; the membership has a separate number and uid. Nothing else
- * changes for a member that only sends. EINVAL: no datagram service, no device, not bound, or connected already. */
+/* Joins a multicast group, which MULTICAST_JOIN reports, or MULTICAST_ERROR if it gets no answer; the membership has a
+ * separate number and uid. Nothing else changes for a member that only sends. EINVAL: no datagram service, no device,
+ * not bound, or connected already. */
 int identifier_join(struct identifier *, uint64_t uid, const struct cm_address *group, uint32_t *number);
 
 /* Ends a membership, and writes how many of its events were ever fetched. ENOENT; EINVAL: it is another queue's. */

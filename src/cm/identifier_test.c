@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "cm/address/address_query.h"
+#include "cm/address/route_query.h"
 #include "cm/queue_pair/attributes.h"
 #include "cm/queue_pair/qp_type.h"
 #include "cm/testing/rig.h"
@@ -16,6 +17,8 @@
 static const struct cm_ece no_ece;
 
 /* --- states */
+
+static const struct cm_address none;
 
 static struct identifier *create(struct host *host)
 {
@@ -50,7 +53,6 @@ static struct identifier *wildcard(struct rig *rig, struct connected *all)
 
 static struct identifier *address_resolved(struct rig *rig, struct connected *all)
 {
-    static const struct cm_address none;
     struct identifier *identifier = create(&rig->a);
     struct cm_address address = rig_address(&rig->b, RIG_PORT);
     assert_int_equal(address_query_start(identifier, &none, &address, 2000, rig->now), 0);
@@ -59,12 +61,20 @@ static struct identifier *address_resolved(struct rig *rig, struct connected *al
 
 static struct identifier *address_query(struct rig *rig, struct connected *all)
 {
-    static const struct cm_address none;
     struct identifier *identifier = create(&rig->a);
     struct cm_address address = rig_address(&rig->b, RIG_PORT);
     rig->a.questions = 1;
     assert_int_equal(address_query_start(identifier, &none, &address, 2000, rig->now), 0);
     assert_int_equal(identifier->state, IDENTIFIER_ADDR_QUERY);
+    return identifier;
+}
+
+static struct identifier *route_query(struct rig *rig, struct connected *all)
+{
+    struct identifier *identifier = address_resolved(rig, all);
+    rig->a.loses = true;
+    assert_int_equal(route_query_start(identifier, 500, rig->now), 0);
+    assert_int_equal(identifier->state, IDENTIFIER_ROUTE_QUERY);
     return identifier;
 }
 
@@ -157,7 +167,7 @@ static make_state *const states[] = {
     idle,      bound,         wildcard,    address_resolved, route_resolved,
     req_sent,  rep_rcvd,      established, dreq_sent,        disconnected,
     rejected,  listening,     req_rcvd,    rep_sent,         established_passive,
-    dreq_rcvd, address_query,
+    dreq_rcvd, address_query, route_query,
 };
 
 enum { STATES = sizeof states / sizeof *states };
@@ -172,14 +182,13 @@ static int bind_command(struct rig *rig, struct identifier *identifier)
 
 static int resolve_address(struct rig *rig, struct identifier *identifier)
 {
-    static const struct cm_address none;
     struct cm_address address = rig_address(&rig->b, RIG_PORT);
     return address_query_start(identifier, &none, &address, 2000, rig->now);
 }
 
 static int resolve_route(struct rig *rig, struct identifier *identifier)
 {
-    return identifier_resolve_route(identifier, 2000);
+    return route_query_start(identifier, 2000, rig->now);
 }
 
 static int set_path(struct rig *rig, struct identifier *identifier)
@@ -277,24 +286,24 @@ static const struct {
     int (*run)(struct rig *, struct identifier *);
     const char *answers;
 } commands[] = {
-    {"bind", bind_command, ".EEEEEEEEEEEEEEEE"},
-    {"resolve address", resolve_address, "...EEEEEEEEEEEEEE"},
-    {"resolve route", resolve_route, "EEE.EEEEEEEEEEEEE"},
-    {"set path", set_path, "EEE.EEEEEEEEEEEEE"},
-    {"connect", connect_command, "EEEE.EEEEEEEEEEEE"},
-    {"listen", listen_command, "...EEEEEEEEEEEEEE"},
-    {"accept", accept_command, "EEEEEEEEEEEE.EEEE"},
-    {"accept, active", confirm, "EEEEEE.EEEEEEEEEE"},
-    {"reject", reject, "EEEEE..EEEEE..EEE"},
-    {"disconnect", disconnect, "EEEEE......E....E"},
-    {"notify", notify, "EEEEEEECEEEEE.CEE"},
-    {"attributes for INIT", init, "E.E.....EEE....EE"},
-    {"attributes for RTR", rtr, "E.E..E..EEE....EE"},
-    {"attributes for RTS", rts, "E.E..E..EEE....EE"},
-    {"REUSEADDR", reuse, "...........E....."},
-    {"no REUSEADDR", no_reuse, ".EEEEEEEEEEEEEEEE"},
-    {"AFONLY", only_family, "...EEEEEEEEEEEEEE"},
-    {"join", join, "EEEEEEEEEEEEEEEEE"},
+    {"bind", bind_command, ".EEEEEEEEEEEEEEEEE"},
+    {"resolve address", resolve_address, "...EEEEEEEEEEEEEEE"},
+    {"resolve route", resolve_route, "EEE.EEEEEEEEEEEEEE"},
+    {"set path", set_path, "EEE.EEEEEEEEEEEEEE"},
+    {"connect", connect_command, "EEEE.EEEEEEEEEEEEE"},
+    {"listen", listen_command, "...EEEEEEEEEEEEEEE"},
+    {"accept", accept_command, "EEEEEEEEEEEE.EEEEE"},
+    {"accept, active", confirm, "EEEEEE.EEEEEEEEEEE"},
+    {"reject", reject, "EEEEE..EEEEE..EEEE"},
+    {"disconnect", disconnect, "EEEEE......E....EE"},
+    {"notify", notify, "EEEEEEECEEEEE.CEEE"},
+    {"attributes for INIT", init, "E.E.....EEE....EE."},
+    {"attributes for RTR", rtr, "E.E..E..EEE....EE."},
+    {"attributes for RTS", rts, "E.E..E..EEE....EE."},
+    {"REUSEADDR", reuse, "...........E......"},
+    {"no REUSEADDR", no_reuse, ".EEEEEEEEEEEEEEEEE"},
+    {"AFONLY", only_family, "...EEEEEEEEEEEEEEE"},
+    {"join", join, "EEEEEEEEEEEEEEEEEE"},
 };
 
 static int expected(char letter)
@@ -404,7 +413,6 @@ static void nowhere_is_an_event_and_no_route_an_error(void **state)
 
 static struct identifier *query(struct rig *rig, unsigned questions, uint32_t milliseconds)
 {
-    static const struct cm_address none;
     struct identifier *identifier = create(&rig->a);
     struct cm_address address = rig_address(&rig->b, RIG_PORT);
     rig->a.questions = questions;
@@ -476,7 +484,6 @@ static void who_goes_is_asked_for_no_more(void **state)
 /* Linux's cma_bind_addr; so the source that is found can be bound again. */
 static void an_unbound_source_takes_the_scope_of_the_destination(void **state)
 {
-    static const struct cm_address none;
     struct rig *rig = *state;
     struct identifier *identifier = create(&rig->a);
     struct cm_address address = {.family = AF_INET6, .port = 1, .scope = 5, .gid = {0xfe, 0x80, [15] = 2}};

@@ -43,6 +43,11 @@ struct manager_operations {
     int (*find_route)(struct manager *, const struct cm_port *, struct cm_address *source,
                       const struct cm_address *destination, struct cm_route *);
 
+    /* Returns true if this search of an identifier gets no answer, as a test wants it: CM_ROUTE_ERROR or
+     * CM_MULTICAST_ERROR would report that, and the address is the destination or the group. NULL: it always gets one.
+     */
+    bool (*loses)(struct manager *, unsigned kind, const struct cm_address *);
+
     /* The host's table of ports: enters the identifier's source address (port 0: a free one is chosen and written to
      * it), marks it as listening, removes it. EADDRINUSE, EADDRNOTAVAIL, ENOSPC. */
     int (*bind_port)(struct manager *, struct identifier *);

@@ -329,6 +329,22 @@ static void joining_tells_the_group_with_a_number_of_its_own(void **state)
     assert_int_equal(identifier_destroy(identifier, rig->now), 1); /* the event counts for both */
 }
 
+static void a_group_that_is_lost_is_an_error_and_a_membership_to_leave(void **state)
+{
+    struct rig *rig = *state;
+    struct identifier *identifier = bound(rig);
+    uint32_t number, fetched;
+    rig->a.loses = true;
+    assert_int_equal(identifier_join(identifier, 0xd0, &group, &number), 0);
+    const struct cm_event *event = rig_event(&rig->a, CM_MULTICAST_ERROR);
+    assert_int_equal(event->uid, 0xd0);
+    assert_int_equal(event->number, number);
+    assert_int_equal(event->status, -ETIMEDOUT);
+    assert_int_equal(identifier_leave(&rig->a.manager, &rig->a.queue, number, &fetched), 0);
+    assert_int_equal(fetched, 1);
+    identifier_destroy(identifier, rig->now);
+}
+
 static void leaving_takes_back_what_was_not_fetched(void **state)
 {
     struct rig *rig = *state;
@@ -392,5 +408,6 @@ TESTS_OF(TEST, a_service_resolves_to_a_queue_pair,
                services_do_not_mix,
                joining_tells_the_group_with_a_number_of_its_own,
                leaving_takes_back_what_was_not_fetched,
+               a_group_that_is_lost_is_an_error_and_a_membership_to_leave,
                numbers_of_memberships_are_no_identifiers,
                moved_identifiers_take_their_memberships_along)

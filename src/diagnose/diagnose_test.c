@@ -450,6 +450,7 @@ static const struct {
     {"idle", 0, DIAGNOSIS_NOTHING, DIAGNOSIS_CM_IDLE},
     {"bound", 0, DIAGNOSIS_NOTHING, DIAGNOSIS_CM_BOUND},
     {"address query", 0, DIAGNOSIS_NOTHING, DIAGNOSIS_CM_QUERIES},
+    {"route query", 0, DIAGNOSIS_NOTHING, DIAGNOSIS_CM_ROUTE_LOST},
     {"address resolved", 0, DIAGNOSIS_NOTHING, DIAGNOSIS_CM_ADDRESS},
     {"route resolved", 0, DIAGNOSIS_NOTHING, DIAGNOSIS_CM_ROUTE},
 };

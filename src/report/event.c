@@ -49,6 +49,8 @@ unsigned event_happen(struct process *process, const struct device *device, cons
     unsigned told = happens(process, device, raised->type) ? async_raise_port(process, device, raised->type) : 0;
     if (!strcmp(raised->name, "device-removal"))
         cm_remove_device(process, device->index);
+    if (!strcmp(raised->name, "addr-change"))
+        cm_change_address(process, device->index);
     return told;
 }
 

@@ -105,8 +105,7 @@ static void remember(struct script_rule *rule, const struct script_event *event)
         atomic_store(&rule->so_far.qps[atomic_fetch_add(&rule->so_far.next, 1) % SCRIPT_QPS], qp);
 }
 
-/* Returns true if the rule only counts, which `acts` has done. */
-static bool only_notes(const struct script_rule *rule)
+bool script_only_notes(const struct script_rule *rule)
 {
     bool counts = rule->fates == SCRIPT_NOTE || (!rule->fates && *rule->caller.counts);
     return counts && !rule->delay && !rule->error && !rule->signal && !rule->raised && !rule->end.wanted &&
@@ -165,7 +164,7 @@ struct script_verdict script_decide(struct script *script, const struct script_e
         if (!acts(rule, event))
             continue;
         verdict.counted |= *rule->caller.counts != 0;
-        if (only_notes(rule))
+        if (script_only_notes(rule))
             continue;
         remember(rule, event);
         verdict.rule = choose_rule(verdict.rule, rule);

@@ -199,6 +199,11 @@ bool rules_is_own(void)
     return meeting.script && meeting.owner == getpid();
 }
 
+void rules_use(void)
+{
+    atomic_store_explicit(&meeting.used, true, memory_order_relaxed);
+}
+
 bool rules_is_used(void)
 {
     return atomic_load_explicit(&meeting.used, memory_order_relaxed);
@@ -358,7 +363,7 @@ static void stop_for(nanos time)
 struct script_verdict rules_apply(struct script_event event)
 {
     int kept = errno;
-    atomic_store_explicit(&meeting.used, true, memory_order_relaxed);
+    rules_use();
     event.age = read_clock(CLOCK_MONOTONIC) - meeting.began;
     event.seed = meeting.seed;
     unsigned read = rules_read();

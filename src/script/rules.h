@@ -58,7 +58,9 @@ struct script_verdict rules_apply(struct script_event);
 /* Returns true if the rules began in this process, and not in one whose fork it is. */
 bool rules_is_own(void);
 
-/* Returns true if this process has asked for devices, as each program that uses verbs does. Thread-safe. */
+/* Notes that this process has asked for devices, as each program that uses verbs does; a rule that meets something says
+ * so by itself. Thread-safe, as the next. */
+void rules_use(void);
 bool rules_is_used(void);
 
 /* Waits for this time. Not a cancellation point. */

@@ -81,21 +81,43 @@ bool script_read_file(const char *path, struct script *into, char *why, size_t s
 
 /* --- this process */
 
-static void report_rule(const struct script_rule *rule, bool is_first)
+/* "The rule in line 3 of the script", and what such a rule meets. */
+static void name_rule(const struct script_rule *rule, char *text, size_t size)
 {
     if (!rule->line)
-        log_always("The rule \"%s\" of SOFTVERBS_FAULT has met no packet of this process.", rule->text);
-    else if (is_first)
-        log_always("The rule in line %u of the script has met no call of this process.", rule->line);
+        snprintf(text, size, "The rule \"%s\" of SOFTVERBS_FAULT", rule->text);
+    else if (rule->place <= begun)
+        snprintf(text, size, "The rule in line %u of the script", rule->line);
     else
-        log_always("The rule \"%s\", which came later, has met no call of this process.", rule->text);
+        snprintf(text, size, "The rule \"%s\", which came later,", rule->text);
 }
 
-static void report_unmet(const struct script *script)
+/* Reports a rule that did nothing: a test that is to see its effect would pass without it. */
+static void report_rule(const struct script_rule *rule)
+{
+    char name[SCRIPT_TEXT + 64], turn[64] = "";
+    unsigned long long met = atomic_load(&rule->so_far.met);
+    name_rule(rule, name, sizeof name);
+    if (rule->turns.first > met)
+        snprintf(turn, sizeof turn, ": its turn is from number %llu on", (unsigned long long)rule->turns.first);
+    if (!met)
+        log_always("%s has met no %s of this process.", name, rule->line ? "call" : "packet");
+    else
+        log_always("%s was met %llu time%s in this process, and never acted%s.", name, met, met == 1 ? "" : "s", turn);
+}
+
+static bool did_nothing(const struct script_rule *rule)
+{
+    if (atomic_load(&rule->so_far.ended))
+        return false;
+    return !atomic_load(&rule->so_far.met) || (!script_done(rule) && !script_only_notes(rule));
+}
+
+static void report_idle(const struct script *script)
 {
     for (unsigned i = 0; i < script->count; i++)
-        if (!atomic_load(&script->rules[i].so_far.met) && !atomic_load(&script->rules[i].so_far.ended))
-            report_rule(&script->rules[i], script->rules[i].place <= begun);
+        if (did_nothing(&script->rules[i]))
+            report_rule(&script->rules[i]);
 }
 
 /* A child of a fork reports nothing. */
@@ -104,7 +126,7 @@ __attribute__((destructor)) static void end(void)
     if (!rules_is_own() || !rules_is_used())
         return;
     unsigned read = rules_read();
-    report_unmet(rules_all());
+    report_idle(rules_all());
     rules_read_end(read);
 }
 

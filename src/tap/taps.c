@@ -52,6 +52,7 @@ static void begin_faults(const char *text)
         return;
     struct script *script = calloc(1, sizeof *script);
     add_faults(text, script);
+    rules_use();
     free(script);
     begun = true;
 }

@@ -12,6 +12,7 @@ static const struct {
     {"bound", "ADDR_BOUND"},
     {"address query", "ADDR_QUERY"},
     {"address resolved", "ADDR_RESOLVED"},
+    {"route query", "ROUTE_QUERY"},
     {"route resolved", "ROUTE_RESOLVED"},
     {"listen", "LISTEN"},
     {"disconnect", "DISCONNECT"},

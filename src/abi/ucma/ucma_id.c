@@ -6,6 +6,7 @@
 #include "abi/ucma/ucma_address.h"
 #include "abi/ucma/ucma_call.h"
 #include "cm/address/address_query.h"
+#include "cm/address/route_query.h"
 #include "events/events.h"
 #include "events/refusal.h"
 
@@ -158,7 +159,7 @@ int ucma_resolve_route(struct ucma_call *call)
     const struct ucma_valued *in = call->in;
     struct identifier *identifier;
     int error = ucma_find(call, in->id, &identifier);
-    return error ? error : identifier_resolve_route(identifier, in->value);
+    return error ? error : route_query_start(identifier, in->value, call->now);
 }
 
 int ucma_listen(struct ucma_call *call)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cm/address/address_query.h"
+#include "cm/address/route_query.h"
 #include "cm/queue_pair/attributes.h"
 #include "cm/service.h"
 #include "cm/testing/host.h"
@@ -154,7 +155,7 @@ static void command(struct bench *bench, uint8_t which)
         address_query_start(identifier, &none, &address, 100, bench->now);
         break;
     case 2:
-        identifier_resolve_route(identifier, 1);
+        route_query_start(identifier, 1, bench->now);
         break;
     case 3:
         service_connect(identifier, &parameters, &ece, bench->now);

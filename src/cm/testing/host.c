@@ -66,6 +66,11 @@ static int find_route(struct manager *manager, const struct cm_port *from, struc
     return host->route_error;
 }
 
+static bool loses(struct manager *manager, unsigned kind, const struct cm_address *address)
+{
+    return host_of(manager)->loses;
+}
+
 static unsigned list_claims(struct host *host, const struct port_claim *wanted, const struct port_claim **list)
 {
     unsigned count = 0;
@@ -142,6 +147,7 @@ static const struct manager_operations operations = {.allocate = allocate,
                                                      .release = release,
                                                      .find_port = find_port,
                                                      .find_route = find_route,
+                                                     .loses = loses,
                                                      .bind_port = bind_port,
                                                      .listen_port = listen_port,
                                                      .release_port = release_port,

@@ -20,6 +20,7 @@ struct host {
     unsigned fail_after;  /* allocations until one fails; 0: no allocation fails */
     unsigned fails_again; /* allocations between further failures; 0: all fail */
     int route_error;      /* the error of find_route */
+    bool loses;           /* routes and groups get no answer */
     unsigned questions;   /* how often find_route first returns EAGAIN, until the neighbour answers */
     enum reason refused;  /* the last reason */
     uint64_t dropped[REASON_CM_UNEXPECTED - REASON_CM_BACKLOG + 1];

@@ -3,6 +3,7 @@
 
 #include "base/container.h"
 #include "cm/address/address_query.h"
+#include "cm/address/route_query.h"
 #include "cm/connect.h"
 #include "cm/queue_pair/attributes.h"
 #include "cm/testing/world.h"
@@ -134,7 +135,7 @@ static void ask(struct player *player)
     struct world *world = player->world;
     struct cm_parameters parameters = draw_parameters(player);
     player->asked = true;
-    int error = identifier_resolve_route(player->identifier, 1000);
+    int error = route_query_start(player->identifier, 1000, world->now);
     if (!error)
         error = service_connect(player->identifier, &parameters, &no_ece, world->now);
     if (error && is_faithful(world))

@@ -9,6 +9,7 @@
 
 #include "base/container.h"
 #include "cm/address/address_query.h"
+#include "cm/address/route_query.h"
 #include "cm/connect.h"
 
 int rig_make(void **state)
@@ -189,7 +190,7 @@ struct identifier *rig_resolve(struct host *host, uint16_t port)
     assert_int_equal(identifier_create(&host->manager, &host->queue, 0xa0, host->space, 0, &identifier), 0);
     assert_int_equal(address_query_start(identifier, &none, &address, 2000, 0), 0);
     rig_event(host, CM_ADDR_RESOLVED);
-    assert_int_equal(identifier_resolve_route(identifier, 2000), 0);
+    assert_int_equal(route_query_start(identifier, 2000, 0), 0);
     rig_event(host, CM_ROUTE_RESOLVED);
     return identifier;
 }

@@ -56,22 +56,27 @@ static int find_port(struct manager *manager, const struct cm_address *address, 
     return cm_address_port(address, port);
 }
 
-/* A script wants the address to give no answer. */
-static bool is_lost(const struct cm_address *address)
+/* A script wants the search for this address, of the happening, to get no answer. */
+static bool is_lost(enum script_call happening, const struct cm_address *address)
 {
     char name[INET6_ADDRSTRLEN];
     bool ipv4 = cm_is_mapped(address->gid);
-    if (!rules_wants(SCRIPT_address))
+    if (!rules_wants(happening))
         return false;
     inet_ntop(ipv4 ? AF_INET : AF_INET6, address->gid + (ipv4 ? 12 : 0), name, sizeof name);
-    struct script_verdict verdict = rules_apply((struct script_event){.call = SCRIPT_address, .peer = name});
+    struct script_verdict verdict = rules_apply((struct script_event){.call = happening, .peer = name});
     return verdict_has(&verdict, SCRIPT_DROP);
+}
+
+static bool loses(struct manager *manager, unsigned kind, const struct cm_address *address)
+{
+    return is_lost(kind == CM_ROUTE_ERROR ? SCRIPT_route : SCRIPT_group, address);
 }
 
 static int find_route(struct manager *manager, const struct cm_port *from, struct cm_address *source,
                       const struct cm_address *destination, struct cm_route *route)
 {
-    return is_lost(destination) ? EAGAIN : cm_address_route(from, source, destination, route);
+    return is_lost(SCRIPT_address, destination) ? EAGAIN : cm_address_route(from, source, destination, route);
 }
 
 static nanos linger(struct manager *manager)
@@ -154,6 +159,7 @@ static const struct manager_operations operations = {.allocate = allocate,
                                                      .release = cm_release,
                                                      .find_port = find_port,
                                                      .find_route = find_route,
+                                                     .loses = loses,
                                                      .bind_port = bind_port,
                                                      .listen_port = listen_port,
                                                      .release_port = release_port,
@@ -275,14 +281,24 @@ void cm_say_goodbye(struct process *process)
     cm_end(cm);
 }
 
-void cm_remove_device(struct process *process, unsigned device)
+static void tell_of_device(struct process *process, void (*tell)(struct manager *, unsigned), unsigned device)
 {
     struct cm *cm = atomic_load(&process_objects(process)->cm);
     if (!cm)
         return;
     cm_begin(cm);
-    identifiers_remove_device(&cm->manager, device);
+    tell(&cm->manager, device);
     cm_end(cm);
+}
+
+void cm_remove_device(struct process *process, unsigned device)
+{
+    tell_of_device(process, identifiers_remove_device, device);
+}
+
+void cm_change_address(struct process *process, unsigned device)
+{
+    tell_of_device(process, identifiers_change_address, device);
 }
 
 bool cm_is_inherited(const struct cm *cm)

@@ -55,6 +55,9 @@ void cm_say_goodbye(struct process *);
 /* Makes identifiers that are bound to this device report its removal. Under process->progress. */
 void cm_remove_device(struct process *, unsigned device);
 
+/* Makes identifiers that are bound to this device report another address of it. Likewise. */
+void cm_change_address(struct process *, unsigned device);
+
 /* Frees the connection manager at the end of the process, without a message to peers. */
 void cm_destroy(struct process *);
 

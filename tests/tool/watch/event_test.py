@@ -18,7 +18,7 @@ WATCH = "/usr/bin/ibv_asyncwatch"  # opens a device and prints its events, line 
 INFO = "/usr/bin/ibv_devinfo"
 EVENTS = {"port-down": "IBV_EVENT_PORT_ERR", "port-up": "IBV_EVENT_PORT_ACTIVE", "device-fatal": "IBV_EVENT_DEVICE_FATAL",
           "device-removal": "IBV_EVENT_DEVICE_FATAL",
-          "pkey-change": "IBV_EVENT_PKEY_CHANGE", "gid-change": "IBV_EVENT_GID_CHANGE",
+          "pkey-change": "IBV_EVENT_PKEY_CHANGE", "gid-change": "IBV_EVENT_GID_CHANGE", "addr-change": "IBV_EVENT_GID_CHANGE",
           "lid-change": "IBV_EVENT_LID_CHANGE", "sm-change": "IBV_EVENT_SM_CHANGE",
           "client-reregister": "IBV_EVENT_CLIENT_REREGISTER"}
 
