@@ -44,11 +44,13 @@ static bool counts(const struct places_entry *entry, unsigned process, const cha
 }
 
 /* Returns true if the entry was free, and is written now. */
-static bool takes(struct places_entry *entry, unsigned process, const char *call, const struct caller *caller)
+static bool takes(struct places *places, struct places_entry *entry, unsigned process, const char *call,
+                  const struct caller *caller)
 {
     unsigned before = 0;
     if (!atomic_compare_exchange_strong(&entry->process, &before, process))
         return false;
+    entry->order = atomic_fetch_add(&places->next, 1);
     entry->place = caller->place;
     snprintf(entry->call, sizeof entry->call, "%s", call);
     memcpy(entry->where, caller->where, sizeof entry->where);
@@ -62,7 +64,7 @@ void places_count(const char *call, const struct caller *caller)
     unsigned process = (unsigned)getpid(), first = caller->place ^ process * 2654435761u;
     for (unsigned i = 0; places && i < PLACES_MOST; i++) {
         struct places_entry *entry = &places->entries[(first + i) % PLACES_MOST];
-        if (counts(entry, process, call, caller) || takes(entry, process, call, caller)) {
+        if (counts(entry, process, call, caller) || takes(places, entry, process, call, caller)) {
             atomic_fetch_add(&entry->count, 1);
             return;
         }

@@ -24,6 +24,7 @@ const char *const sweep_outcomes[SWEEP_OUTCOMES] = {
     [SWEEP_HANGS] = "hangs",
     [SWEEP_LEAKS] = "leaks memory",
     [SWEEP_BREAKS_MEMORY] = "uses memory that it must not use",
+    [SWEEP_GOES_ON] = "goes on another way",
 };
 
 enum { PAUSE_NANOS = 2000000 };
@@ -46,29 +47,52 @@ enum { ENDING = sizeof ending / sizeof *ending };
 
 static volatile sig_atomic_t ended_by; /* a signal; 0: no signal */
 
+/* The actions of the signals before the command took them, for a run or for all. */
+static struct {
+    bool for_all;
+    struct sigaction before[ENDING];
+} caught;
+
 static void note_end(int signal)
 {
     ended_by = signal;
 }
 
-static void catch_ends(struct sigaction before[ENDING])
+static void catch_ends(void)
 {
     struct sigaction action = {.sa_handler = note_end};
     for (int i = 0; i < ENDING; i++) {
-        sigaction(ending[i], NULL, &before[i]);
-        if (before[i].sa_handler != SIG_IGN) /* as under nohup(1) */
+        sigaction(ending[i], NULL, &caught.before[i]);
+        if (caught.before[i].sa_handler != SIG_IGN) /* as under nohup(1) */
             sigaction(ending[i], &action, NULL);
     }
 }
 
 /* A signal that came meanwhile takes its effect now. */
-static void let_end(const struct sigaction before[ENDING])
+static void let_end(void)
 {
     for (int i = 0; i < ENDING; i++)
-        sigaction(ending[i], &before[i], NULL);
+        sigaction(ending[i], &caught.before[i], NULL);
     if (ended_by)
         raise(ended_by);
     ended_by = 0;
+}
+
+void attempts_begin(void)
+{
+    catch_ends();
+    caught.for_all = true;
+}
+
+void attempts_end(void)
+{
+    caught.for_all = false;
+    let_end();
+}
+
+int attempts_signal(void)
+{
+    return ended_by;
 }
 
 /* --- a run */
@@ -111,8 +135,9 @@ static void set_adverse(const char *list)
         unsetenv(setting_variable(SETTING_ADVERSE));
 }
 
-/* Becomes the program, in the child. The user's options for a sanitizer are first, so ours prevail. */
-static void become(const char **arguments)
+/* Becomes the program, in the child, which writes to the file. The user's options for a sanitizer are first, so ours
+ * prevail. */
+static void become(const char **arguments, int output)
 {
     char options[1024];
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -122,19 +147,33 @@ static void become(const char **arguments)
         setenv(sanitizers[i].variable, options, 1);
     }
     for (int fd = 0; fd < 3; fd++)
-        dup2(null, fd);
+        dup2(fd == STDOUT_FILENO ? output : null, fd);
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* when the command is killed, which it can't catch */
     place_execute((char **)arguments);
     _exit(EXIT_SELF);
 }
 
-/* False: the time is over, or the command's. */
-static bool wait_for(pid_t child, double until, int *status)
+/* Takes what is in the pipe now. */
+static void take_output(struct attempt *attempt, int pipe)
 {
+    enum { MOST = 64 }; /* pieces, or a program that only writes would not be watched */
+    char text[1 << 14];
+    ssize_t length;
+    for (int i = 0; i < MOST && (length = read(pipe, text, sizeof text)) > 0; i++)
+        written_add(&attempt->output, text, (size_t)length);
+}
+
+/* False: the time is over, or the command's. */
+static bool wait_for(struct attempt *attempt, pid_t child, int pipe, int *status)
+{
+    double until = now() + attempt->seconds;
     while (waitpid(child, status, WNOHANG) != child) {
         if (ended_by || now() > until)
             return false;
+        if (attempt->wait)
+            attempt->wait();
+        take_output(attempt, pipe);
         nanosleep(&(struct timespec){.tv_nsec = PAUSE_NANOS}, NULL);
     }
     return true;
@@ -245,13 +284,15 @@ static void read_log(FILE *log, struct attempt *attempt)
     }
 }
 
-static void follow(struct attempt *attempt, pid_t child)
+static void follow(struct attempt *attempt, pid_t child, int pipe)
 {
     int status;
     double began = now();
     setpgid(child, child); /* whichever of both is first */
-    if (wait_for(child, began + attempt->seconds, &status)) {
+    if (wait_for(attempt, child, pipe, &status)) {
         judge(attempt, status);
+        take_output(attempt, pipe);
+        written_end(&attempt->output);
     } else {
         attempt->outcome = SWEEP_HANGS;
         attempt->value = 0;
@@ -264,25 +305,40 @@ static void follow(struct attempt *attempt, pid_t child)
     attempt->took = now() - began;
 }
 
+/* Starts the program, whose output is in the pipe, and waits until it has ended. False and errno. */
+static bool start_and_follow(struct attempt *attempt, const char **arguments)
+{
+    int pipe[2];
+    if (pipe2(pipe, O_CLOEXEC))
+        return false;
+    fcntl(pipe[0], F_SETFL, O_NONBLOCK); /* of this end alone */
+    pid_t child = fork();
+    if (!child) {
+        set_adverse(attempt->adverse);
+        become(arguments, pipe[1]);
+    }
+    close(pipe[1]);
+    if (child > 0)
+        follow(attempt, child, pipe[0]);
+    close(pipe[0]);
+    return child > 0;
+}
+
 bool attempt_run(struct attempt *attempt)
 {
     char path[64]; /* of a file without a name, which is gone when the command is */
-    struct sigaction before[ENDING];
-    catch_ends(before);
+    if (!caught.for_all)
+        catch_ends();
+    attempt->output = (struct written){0};
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     int file = memfd_create("log", MFD_CLOEXEC);
     snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)getpid(), file);
     FILE *log = file < 0 ? NULL : fdopen(file, "r");
     const char **arguments = make_arguments(attempt, path);
     know_strangers();
-    pid_t child = log && arguments ? fork() : -1;
-    if (!child) {
-        set_adverse(attempt->adverse);
-        become(arguments);
-    }
+    bool ran = log && arguments && start_and_follow(attempt, arguments);
     free(arguments);
-    if (child > 0) {
-        follow(attempt, child);
+    if (ran) {
         rewind(log);
         read_log(log, attempt);
     }
@@ -291,7 +347,8 @@ bool attempt_run(struct attempt *attempt)
         fclose(log);
     else if (file >= 0)
         close(file);
-    let_end(before);
+    if (!caught.for_all)
+        let_end();
     errno = error;
-    return child > 0;
+    return ran;
 }

@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sweep/written.h"
+
 enum sweep_outcome {
     SWEEP_ENDS_BADLY, /* with another status than 0: it has noticed */
     SWEEP_ENDS_WELL,
@@ -11,6 +13,7 @@ enum sweep_outcome {
     SWEEP_HANGS,
     SWEEP_LEAKS,         /* as LeakSanitizer says */
     SWEEP_BREAKS_MEMORY, /* as AddressSanitizer says */
+    SWEEP_GOES_ON,       /* ends with 0, and did its work another way, as the caller finds */
     SWEEP_OUTCOMES
 };
 
@@ -23,13 +26,24 @@ struct attempt {
     const char *rule;    /* NULL: no rule */
     const char *adverse; /* the list of SOFTVERBS_ADVERSE; "": it is unset; NULL: as this command has it */
     unsigned seconds;    /* until it is killed, with all that it has started in its group */
+    void (*wait)(void);  /* called again and again while it runs; NULL: no function */
 
     enum sweep_outcome outcome;
     int value;                 /* the exit status, or the signal */
     double took;               /* seconds */
+    struct written output;     /* on its standard output */
     char fault[ATTEMPT_FAULT]; /* the fault met: "ibv_reg_mr of pd 1: fails with ENOMEM"; "": no fault */
     uint32_t shown;            /* adverse behaviours that the log names, a bit 1 << NUMBER for each */
 };
 
 /* False and errno: it could not be started. */
 bool attempt_run(struct attempt *);
+
+/* Between the two calls a signal that ends the command, such as SIGINT, ends a run, whose outcome means nothing then,
+ * and the runs that begin later at once; attempts_end lets it take its effect. Without them it does so after the run.
+ */
+void attempts_begin(void);
+void attempts_end(void);
+
+/* The signal; 0: no signal came since attempts_begin. */
+int attempts_signal(void);

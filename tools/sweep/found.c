@@ -1,6 +1,7 @@
 #include "sweep/found.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +10,13 @@
 
 const char *const sweep_words[SWEEP_KINDS] = {"calls", "completions", "events"};
 
+#define NOWHERE "-" /* the place is not known */
+
 struct run {
     enum sweep_kind kind;
-    unsigned nth;
+    uint32_t place;
+    unsigned nth, count;
+    char where[CALLER_WHERE];
     enum sweep_outcome outcome;
     int value;
     char fault[ATTEMPT_FAULT];
@@ -38,7 +43,7 @@ static bool is_release(const char *fault)
 static bool is_borne(const struct run *run)
 {
     bool may_succeed = run->kind == SWEEP_EVENTS || is_release(run->fault);
-    return (run->outcome == SWEEP_ENDS_BADLY && run->kind != SWEEP_EVENTS) ||
+    return (run->outcome == SWEEP_ENDS_BADLY && run->kind != SWEEP_EVENTS) || run->outcome == SWEEP_GOES_ON ||
            (run->outcome == SWEEP_ENDS_WELL && may_succeed);
 }
 
@@ -52,22 +57,30 @@ static bool keep(struct found *found, const struct run *run)
     return true;
 }
 
+/* Reads a line that the sweep has written; no other line is one. */
+static bool read_run(const char *line, struct run *run)
+{
+    unsigned kind, outcome;
+    int used = 0;
+    if (sscanf(line, "%u 0x%" SCNx32 " %u/%u %47s %u %d %n", &kind, &run->place, &run->nth, &run->count, run->where,
+               &outcome, &run->value, &used) != 7 ||
+        !used || kind >= SWEEP_KINDS || outcome >= SWEEP_OUTCOMES)
+        return false;
+    run->kind = (enum sweep_kind)kind;
+    run->outcome = (enum sweep_outcome)outcome;
+    snprintf(run->fault, sizeof run->fault, "%s", line + used);
+    return true;
+}
+
 /* Lines that the sweep did not write are left alone. */
 static void read_runs(struct found *found)
 {
-    char line[ATTEMPT_FAULT + 64];
+    char line[ATTEMPT_FAULT + 160];
     while (fgets(line, sizeof line, found->file)) {
-        struct run run;
-        unsigned kind, outcome;
-        int used = 0;
+        struct run run = {0};
         line[strcspn(line, "\n")] = 0;
-        if (sscanf(line, "%u %u %u %d %n", &kind, &run.nth, &outcome, &run.value, &used) != 4 || !used ||
-            kind >= SWEEP_KINDS || outcome >= SWEEP_OUTCOMES)
-            continue;
-        run.kind = (enum sweep_kind)kind;
-        run.outcome = (enum sweep_outcome)outcome;
-        snprintf(run.fault, sizeof run.fault, "%s", line + used);
-        keep(found, &run);
+        if (read_run(line, &run))
+            keep(found, &run);
     }
 }
 
@@ -123,13 +136,25 @@ struct found *found_open(const char *path, char *const *program)
     return found;
 }
 
-unsigned found_last(const struct found *found, enum sweep_kind kind)
+bool found_has(const struct found *found, const struct fault *fault)
 {
-    unsigned last = 0;
-    for (size_t i = 0; i < found->count; i++)
-        if (found->runs[i].kind == kind && found->runs[i].nth > last)
-            last = found->runs[i].nth;
-    return last;
+    size_t length = strlen(fault->call);
+    for (size_t i = 0; i < found->count; i++) {
+        const struct run *run = &found->runs[i];
+        if (run->kind == fault->kind && run->place == fault->place && run->nth == fault->nth &&
+            (fault->kind != SWEEP_CALLS ||
+             (!strncmp(run->fault, fault->call, length) && strchr(" :", run->fault[length]))))
+            return true;
+    }
+    return false;
+}
+
+/* "calls at pingpong+0x1234, 1 of 20" */
+static void name_fault(const struct run *run, char *text, size_t size)
+{
+    bool known = *run->where && strcmp(run->where, NOWHERE) != 0;
+    snprintf(text, size, "%s%s%s, %u of %u", sweep_words[run->kind], known ? " at " : "", known ? run->where : "",
+             run->nth, run->count);
 }
 
 static void describe(const struct run *run, char *text, size_t size)
@@ -140,28 +165,62 @@ static void describe(const struct run *run, char *text, size_t size)
         snprintf(text + used, size - used, " (signal %d, %s)", run->value, strsignal(run->value));
 }
 
-void found_add(struct found *found, enum sweep_kind kind, unsigned nth, const struct attempt *attempt)
+/* A blank would end the word in the file. */
+static void take_where(struct run *run, const struct fault *fault)
 {
-    struct run run = {.kind = kind, .nth = nth, .outcome = attempt->outcome, .value = attempt->value};
-    char text[128];
-    memcpy(run.fault, attempt->fault, sizeof run.fault);
-    keep(found, &run);
+    snprintf(run->where, sizeof run->where, "%s", *fault->where ? fault->where : NOWHERE);
+    for (char *blank = run->where; (blank = strpbrk(blank, " \t\n"));)
+        *blank = '_';
+}
+
+void found_add(struct found *found, const struct fault *fault, const struct attempt *attempt)
+{
+    struct run run = {.kind = fault->kind,
+                      .place = fault->place,
+                      .nth = fault->nth,
+                      .count = fault->count,
+                      .outcome = attempt->outcome,
+                      .value = attempt->value};
+    char text[128], name[128];
+    snprintf(run.fault, sizeof run.fault, "%s", attempt->fault);
+    take_where(&run, fault);
+    if (!keep(found, &run))
+        return;
     if (found->file) {
-        fprintf(found->file, "%u %u %u %d %s\n", kind, nth, run.outcome, run.value, run.fault);
+        fprintf(found->file, "%u 0x%" PRIx32 " %u/%u %s %u %d %s\n", run.kind, run.place, run.nth, run.count, run.where,
+                run.outcome, run.value, run.fault);
         fflush(found->file);
     }
     describe(&run, text, sizeof text);
+    name_fault(&run, name, sizeof name);
     if (!is_borne(&run))
-        printf("%s %u: %s. %s.\n", sweep_words[kind], nth, run.fault, text);
+        printf("%s: %s. %s.\n", name, run.fault, text);
     fflush(stdout);
 }
 
-bool found_conclude(const struct found *found)
+static size_t count_outcomes(const struct found *found, enum sweep_outcome outcome)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < found->count; i++)
+        count += found->runs[i].outcome == outcome;
+    return count;
+}
+
+static size_t count_worse(const struct found *found)
 {
     size_t worse = 0;
     for (size_t i = 0; i < found->count; i++)
         worse += !is_borne(&found->runs[i]);
+    return worse;
+}
+
+bool found_conclude(const struct found *found)
+{
+    size_t worse = count_worse(found), other = count_outcomes(found, SWEEP_GOES_ON);
+    if (other)
+        printf("The program went on another way after %zu fault%s.\n", other, other == 1 ? "" : "s");
     printf("%zu faults, %zu unreported by the program.\n", found->count, worse);
+    fflush(stdout);
     return !worse;
 }
 
@@ -169,22 +228,20 @@ bool found_conclude(const struct found *found)
 
 static void write_run(FILE *file, const struct run *run)
 {
-    char class[64], name[ATTEMPT_FAULT + 32], text[128];
+    char class[64], at[128], name[ATTEMPT_FAULT + 136], text[128];
     describe(run, text, sizeof text);
     snprintf(class, sizeof class, "softverbs.sweep.%s", sweep_words[run->kind]);
-    snprintf(name, sizeof name, "%u %s", run->nth, run->fault);
+    name_fault(run, at, sizeof at);
+    snprintf(name, sizeof name, "%s (%s)", run->fault, at);
     junit_case(file, class, name, is_borne(run), is_borne(run) ? NULL : text);
 }
 
 bool found_write_junit(const struct found *found, const char *path)
 {
-    size_t worse = 0;
     FILE *file = fopen(path, "we");
     if (!file)
         return false;
-    for (size_t i = 0; i < found->count; i++)
-        worse += !is_borne(&found->runs[i]);
-    junit_begin(file, "softverbs sweep", found->count, worse);
+    junit_begin(file, "softverbs sweep", found->count, count_worse(found));
     for (size_t i = 0; i < found->count; i++)
         write_run(file, &found->runs[i]);
     junit_end(file);

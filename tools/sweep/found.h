@@ -4,8 +4,7 @@
 #include <stdbool.h>
 
 #include "sweep/attempt.h"
-
-enum sweep_kind { SWEEP_CALLS, SWEEP_COMPLETIONS, SWEEP_EVENTS, SWEEP_KINDS };
+#include "sweep/plan.h"
 
 extern const char *const sweep_words[SWEEP_KINDS]; /* "calls" */
 
@@ -16,11 +15,11 @@ struct found;
 struct found *found_open(const char *path, char *const *program);
 void found_close(struct found *);
 
-/* The number of the last fault of this kind that was tried; 0: no fault was. */
-unsigned found_last(const struct found *, enum sweep_kind);
+/* Returns whether the fault was tried. */
+bool found_has(const struct found *, const struct fault *);
 
 /* Prints a line if the program did not bear the fault: it must end with an error, or well where nothing was lost. */
-void found_add(struct found *, enum sweep_kind, unsigned nth, const struct attempt *);
+void found_add(struct found *, const struct fault *, const struct attempt *);
 
 /* Prints the sum. True: the program bore all. */
 bool found_conclude(const struct found *);

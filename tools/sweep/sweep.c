@@ -5,13 +5,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/read_clock.h"
 #include "base/text/text.h"
 #include "command.h"
 #include "script/parse.h"
 #include "sweep/attempt.h"
+#include "sweep/counting.h"
 #include "sweep/found.h"
+#include "sweep/plan.h"
 
 enum { RULE_MOST = 1 << 14, RUNS_MOST = 1000, SECONDS_LEAST = 5, SECONDS_FACTOR = 10 };
 
@@ -21,8 +25,21 @@ struct sweep {
     bool of[SWEEP_KINDS];
     unsigned seconds; /* after which a run hangs; 0: by the run without faults */
     unsigned most;    /* runs of each kind */
+    unsigned limit;   /* of all runs, in seconds; 0: no limit */
+    double began;
+    struct counting counting;
+    struct plan plan;
+    struct attempt without; /* a run without a fault */
+    unsigned long long posted;
+    size_t left;   /* faults that were not tried, as the time was up */
+    size_t unmade; /* calls that no run made again */
     struct found *found;
 };
+
+static double now(void)
+{
+    return (double)read_clock(CLOCK_MONOTONIC) / 1e9;
+}
 
 /* --- which rule */
 
@@ -38,77 +55,191 @@ static bool is_swept(enum script_call call)
     return script_names[call].answer < SCRIPT_ANSWER_nothing;
 }
 
-static void write_calls(const struct sweep *sweep, unsigned nth, char *rule)
+/* The calls of the kinds that are swept. Work and receives are counted anyway. */
+static void write_counting(const struct sweep *sweep, char *rule)
 {
-    size_t used = 0;
-    for (enum script_call call = 0; call < SCRIPT_CALLS; call++)
-        if (is_swept(call) && used < RULE_MOST - 64)
-            used += (size_t)snprintf(rule + used, RULE_MOST - used, "%s%s", used ? "," : "", script_title(call));
-    snprintf(rule + used, RULE_MOST - used, ":error=%s:when=%u", sweep->error, nth);
+    size_t used = (size_t)snprintf(rule, RULE_MOST, "work,receive%s", sweep->of[SWEEP_EVENTS] ? ",event" : "");
+    for (enum script_call call = 0; sweep->of[SWEEP_CALLS] && call < SCRIPT_CALLS; call++)
+        if (is_swept(call) && used < RULE_MOST - 128)
+            used += (size_t)snprintf(rule + used, RULE_MOST - used, ",%s", script_title(call));
+    snprintf(rule + used, RULE_MOST - used, ":places=%s", sweep->counting.path);
 }
 
-static void write_rule(const struct sweep *sweep, enum sweep_kind kind, unsigned nth, char *rule)
+static void write_fault(const struct sweep *sweep, const struct fault *fault, char *rule)
 {
-    if (kind == SWEEP_CALLS)
-        write_calls(sweep, nth, rule);
-    else if (kind == SWEEP_COMPLETIONS)
-        snprintf(rule, RULE_MOST, "when work, nth %u: complete RETRY_EXC_ERR", nth);
-    else
-        snprintf(rule, RULE_MOST, "when event, nth %u: duplicate", nth);
+    char place[32] = "", action[64] = "duplicate";
+    if (fault->place)
+        snprintf(place, sizeof place, ", place 0x%x", fault->place);
+    if (fault->kind == SWEEP_CALLS)
+        snprintf(action, sizeof action, "error %s", sweep->error);
+    else if (fault->kind == SWEEP_COMPLETIONS)
+        snprintf(action, sizeof action, "complete RETRY_EXC_ERR");
+    snprintf(rule, RULE_MOST, "when %s%s, nth %u: %s; work,receive:places=%s", fault->call, place, fault->nth, action,
+             sweep->counting.path);
+}
+
+/* --- progress, and the end of the time */
+
+static struct {
+    bool shown; /* on a terminal */
+    size_t tried, all;
+    double began, last; /* when the sweep began, and when the line was written */
+} progress;
+
+static void show_progress(void)
+{
+    if (!progress.shown || now() - progress.last < 1)
+        return;
+    progress.last = now();
+    fprintf(stderr, "\r%zu of %zu faults, %.0f s ", progress.tried, progress.all, progress.last - progress.began);
+    fflush(stderr);
+}
+
+static void clear_progress(void)
+{
+    if (progress.shown && progress.last > 0)
+        fprintf(stderr, "\r\033[K");
+}
+
+static bool time_is_up(const struct sweep *sweep)
+{
+    return attempts_signal() || (sweep->limit && now() - sweep->began >= sweep->limit);
 }
 
 /* --- the runs */
 
-enum { TRIES = 2, MISSES = 2 };
+static bool run(struct sweep *sweep, struct attempt *attempt)
+{
+    attempt->program = sweep->program;
+    attempt->wait = show_progress;
+    counting_clear(&sweep->counting);
+    return attempt_run(attempt);
+}
 
-/* False: the program met no fault, or can't be run. One run without a fault may be chance: of several processes one was
- * too late for another. */
-static bool try_one(struct sweep *sweep, enum sweep_kind kind, unsigned nth)
+/* As `run`. False, too: the time is up, and the outcome means nothing. */
+static bool run_in_time(struct sweep *sweep, struct attempt *attempt)
+{
+    double left = sweep->limit ? sweep->began + sweep->limit - now() : attempt->seconds;
+    bool cut = left < attempt->seconds;
+    if (cut)
+        attempt->seconds = left < 0 ? 1 : (unsigned)left + 1;
+    return run(sweep, attempt) && !attempts_signal() && !(cut && attempt->outcome == SWEEP_HANGS);
+}
+
+/* Returns whether a program that ends with 0 has done its work, though a call failed: it writes what it writes
+ * without the fault, numbers aside, or has posted as much work. A post that failed counts as lost unless it was made
+ * again. */
+static bool went_on(const struct sweep *sweep, const struct fault *fault, const struct attempt *attempt)
+{
+    bool posts = !strncmp(fault->call, "ibv_post_", 9) || !strncmp(fault->call, "ibv_wr_", 7);
+    bool worked = sweep->posted && counting_posted(&sweep->counting) >= sweep->posted;
+    return fault->kind == SWEEP_CALLS && (worked || (!posts && written_has(&attempt->output, &sweep->without.output)));
+}
+
+enum { TRIES = 2 };
+
+/* One run without the fault may be chance: of several processes one was too late for another. False: the time is up, or
+ * the program can't be run. */
+static bool try_one(struct sweep *sweep, const struct fault *fault)
 {
     char rule[RULE_MOST];
-    struct attempt attempt = {.program = sweep->program, .rule = rule, .seconds = sweep->seconds};
-    write_rule(sweep, kind, nth, rule);
-    for (int tries = 0; tries < TRIES && !*attempt.fault; tries++)
-        if (!attempt_run(&attempt))
+    struct attempt attempt = {.rule = rule};
+    write_fault(sweep, fault, rule);
+    for (int tries = 0; tries < TRIES && !*attempt.fault; tries++) {
+        attempt.seconds = sweep->seconds;
+        if (!run_in_time(sweep, &attempt))
             return false;
+    }
+    if (attempt.outcome == SWEEP_ENDS_WELL && went_on(sweep, fault, &attempt))
+        attempt.outcome = SWEEP_GOES_ON;
+    clear_progress();
     if (*attempt.fault)
-        found_add(sweep->found, kind, nth, &attempt);
-    return *attempt.fault;
+        found_add(sweep->found, fault, &attempt);
+    sweep->unmade += !*attempt.fault;
+    return true;
 }
 
-/* Tries the faults of a kind in turn, up to the first two numbers in a row that no call has. */
-static void sweep_kind(struct sweep *sweep, enum sweep_kind kind)
+/* Which faults are tried, in the plan's order: at most the number of each kind that the user wants. */
+static void choose_faults(struct sweep *sweep)
 {
-    unsigned misses = 0;
-    for (unsigned nth = found_last(sweep->found, kind) + 1; nth <= sweep->most && misses < MISSES; nth++)
-        misses = try_one(sweep, kind, nth) ? 0 : misses + 1;
-    if (misses < MISSES)
-        complain("%u runs for %s are enough; --most N makes more.", sweep->most, sweep_words[kind]);
+    unsigned taken[SWEEP_KINDS] = {0};
+    size_t kept = 0;
+    for (size_t i = 0; i < sweep->plan.count; i++) {
+        const struct fault *fault = &sweep->plan.faults[i];
+        if (sweep->of[fault->kind] && taken[fault->kind]++ < sweep->most)
+            sweep->plan.faults[kept++] = *fault;
+    }
+    for (enum sweep_kind kind = 0; kind < SWEEP_KINDS; kind++)
+        if (taken[kind] > sweep->most)
+            complain("%u runs for %s are enough; --most N makes more.", sweep->most, sweep_words[kind]);
+    sweep->plan.count = kept;
 }
 
-/* Runs the program without a fault: it must end, and well. False: it does not, and a message was printed. */
+static void try_all(struct sweep *sweep)
+{
+    progress.shown = isatty(STDERR_FILENO);
+    progress.all = sweep->plan.count;
+    progress.began = sweep->began;
+    for (size_t i = 0; i < sweep->plan.count; i++) {
+        const struct fault *fault = &sweep->plan.faults[i];
+        progress.tried = i;
+        if (found_has(sweep->found, fault))
+            continue;
+        if (time_is_up(sweep) || !try_one(sweep, fault)) {
+            sweep->left = sweep->plan.count - i;
+            break;
+        }
+    }
+    clear_progress();
+}
+
+/* Runs the program without a fault, and counts its calls: it must end, and well. False: it does not, and a message was
+ * printed. */
 static bool run_once(struct sweep *sweep)
 {
-    struct attempt attempt = {.program = sweep->program, .seconds = sweep->seconds ? sweep->seconds : 600};
-    if (!attempt_run(&attempt))
+    char rule[RULE_MOST];
+    struct attempt *attempt = &sweep->without;
+    *attempt = (struct attempt){.rule = rule, .seconds = sweep->seconds ? sweep->seconds : 600};
+    write_counting(sweep, rule);
+    bool ran = run(sweep, attempt);
+    attempt->rule = NULL;
+    if (attempts_signal())
+        return false;
+    if (!ran)
         return complain_and(false, "The program can't be run: %s.", strerror(errno));
-    if (attempt.outcome != SWEEP_ENDS_WELL)
-        complain("Without a fault the program %s; a sweep says nothing then.", sweep_outcomes[attempt.outcome]);
+    if (attempt->outcome != SWEEP_ENDS_WELL)
+        complain("Without a fault the program %s; a sweep says nothing then.", sweep_outcomes[attempt->outcome]);
     if (!sweep->seconds)
-        sweep->seconds = (unsigned)attempt.took * SECONDS_FACTOR + SECONDS_LEAST;
-    return attempt.outcome == SWEEP_ENDS_WELL;
+        sweep->seconds = (unsigned)attempt->took * SECONDS_FACTOR + SECONDS_LEAST;
+    sweep->posted = counting_posted(&sweep->counting);
+    return attempt->outcome == SWEEP_ENDS_WELL;
+}
+
+static void report_untried(const struct sweep *sweep)
+{
+    if (sweep->unmade)
+        printf("%zu calls were not made again in the runs in which they were to fail.\n", sweep->unmade);
+    if (sweep->left)
+        printf("%zu of %zu faults were not tried%s.\n", sweep->left, sweep->plan.count,
+               attempts_signal()   ? ", as a signal ended the sweep"
+               : time_is_up(sweep) ? ", as the time was up"
+                                   : "");
 }
 
 static int sweep_all(struct sweep *sweep, const char *junit)
 {
-    if (!run_once(sweep))
+    sweep->began = now();
+    if (!counting_begin(&sweep->counting))
+        return complain_and(EXIT_SELF, "There is no memory for a sweep: %s.", strerror(errno));
+    if (!run_once(sweep) || !plan_make(&sweep->counting, &sweep->plan))
         return EXIT_NEGATIVE;
-    for (enum sweep_kind kind = 0; kind < SWEEP_KINDS; kind++)
-        if (sweep->of[kind])
-            sweep_kind(sweep, kind);
+    choose_faults(sweep);
+    try_all(sweep);
     bool written = !junit || found_write_junit(sweep->found, junit);
     if (!written)
         complain("%s can't be written: %s.", junit, strerror(errno));
+    report_untried(sweep);
+    free(sweep->plan.faults);
     return found_conclude(sweep->found) && written ? EXIT_OK : EXIT_NEGATIVE;
 }
 
@@ -135,7 +266,8 @@ static int sweep(const struct command *command, int argc, char **argv)
 {
     static const struct option options[] = {OPTION("calls", 'c'), OPTION("completions", 'o'), OPTION("events", 'e'),
                                             VALUED("error", 'r'), VALUED("timeout", 't'),     VALUED("most", 'm'),
-                                            VALUED("junit", 'j'), VALUED("resume", 's'),      OPTIONS_END};
+                                            VALUED("junit", 'j'), VALUED("resume", 's'),      VALUED("seconds", 'l'),
+                                            OPTIONS_END};
     struct sweep wanted = {.error = "ENOMEM", .most = RUNS_MOST};
     const char *junit = NULL, *state = NULL;
     bool numbers = true;
@@ -148,10 +280,11 @@ static int sweep(const struct command *command, int argc, char **argv)
         state = option == 's' ? optarg : state;
         wanted.seconds = option == 't' ? read_number(optarg) : wanted.seconds;
         wanted.most = option == 'm' ? read_number(optarg) : wanted.most;
-        numbers = numbers && ((option != 't' && option != 'm') || read_number(optarg));
+        wanted.limit = option == 'l' ? read_number(optarg) : wanted.limit;
+        numbers = numbers && ((option != 't' && option != 'm' && option != 'l') || read_number(optarg));
     }
     if (!numbers)
-        return command_misused(command, "--timeout and --most need a whole number above 0.");
+        return command_misused(command, "--timeout, --most and --seconds need a whole number above 0.");
     if (!is_error(wanted.error))
         return command_misused(command, "\"%s\" is no errno that scripts know, such as ENOMEM.", wanted.error);
     if (optind == argc)
@@ -163,32 +296,37 @@ static int sweep(const struct command *command, int argc, char **argv)
     if (!wanted.found)
         return complain_and(EXIT_NEGATIVE, "%s can't be used: %s.", state ? state : "Memory",
                             errno == EEXIST ? "it is of another program" : strerror(errno));
+    attempts_begin();
     int status = sweep_all(&wanted, junit);
     found_close(wanted.found);
+    attempts_end();
     return status;
 }
 
 const struct command sweep_command = {
     .name = "sweep",
     .arguments = "[OPTIONS] [--] PROGRAM [ARGUMENTS]",
-    .summary = "Let each call of a program fail once, run after run",
-    .help = "  --calls           fail the first call in the first run, the second call in the\n"
-            "                    next, and so on, until a run has no such call; calls that\n"
-            "                    poll are left out. This is the default\n"
+    .summary = "Let calls of a program fail, another one in each run",
+    .help = "  --calls           fail the calls of the program, one in each run: of each call at\n"
+            "                    each place of the program the first, the last and one in the\n"
+            "                    middle; calls that poll are left out. This is the default\n"
             "  --completions     the same with work, which ends in IBV_WC_RETRY_EXC_ERR\n"
             "  --events          the same with events of completion queues, which come once\n"
             "                    more without a completion; the program must end with 0 then\n"
             "  --error NAME      fail calls with this errno instead of ENOMEM\n"
             "  --timeout SECONDS take a run for hung after this time, by default ten times\n"
             "                    the time of a run without a fault, and five seconds\n"
+            "  --seconds N       end after this time, with the sum until then, as after Ctrl-C\n"
             "  --most N          make at most N runs of each kind, 1000 by default\n"
             "  --junit FILE      write a report as JUnit XML\n"
-            "  --resume FILE     keep each run in the file, and continue after those in it\n"
+            "  --resume FILE     keep each run in the file, and leave out those in it\n"
             "\n"
             "It lists the faults that make the program crash or hang, or end with 0 as if\n"
             "nothing had been lost; of programs built with AddressSanitizer also those that\n"
             "make it leak. A call that only gives something back, such as ibv_dealloc_pd, may\n"
-            "fail unnoticed. The exit status is 0 when the list is empty.\n",
+            "fail unnoticed. A program that ends with 0 has gone on another way if it writes\n"
+            "to its standard output what it writes without a fault, numbers aside, or posts as\n"
+            "much work. The exit status is 0 when the list is empty.\n",
     .runs_rest = true,
     .run = sweep,
 };

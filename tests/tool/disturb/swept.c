@@ -1,5 +1,7 @@
 /* A program with one mistake, for softverbs sweep: swept crash|hang|lose|leak, and its mended twins: swept mended,
- * and swept status, which ends with 255. swept spurious takes an event for a completion; its twin is swept looks. */
+ * and swept status, which ends with 255. swept spurious takes an event for a completion; its twin is swept looks.
+ * swept forgets looks at no result of a post; its twin, swept again, posts again. swept places makes a hundred calls in
+ * one place and thirty in another. */
 #include <infiniband/verbs.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -56,6 +58,41 @@ static void exchange(struct ibv_pd *pd)
     } while (poll(&another, 1, 300) > 0);
 }
 
+/* A message to itself, for which two receives are posted. */
+static void send_one(struct ibv_pd *pd)
+{
+    struct ibv_cq *cq = ibv_create_cq(pd->context, 4, NULL, NULL, 0);
+    need(cq, "cq");
+    struct ibv_qp_init_attr init = {
+        .send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = {.max_send_wr = 4, .max_recv_wr = 4}};
+    struct ibv_qp *qp = ibv_create_qp(pd, &init);
+    struct ibv_recv_wr receive = {.wr_id = 1}, *bad_receive;
+    struct ibv_send_wr send = {.wr_id = 2, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED}, *bad_send;
+    struct ibv_wc wc[2];
+    int done = 0;
+    need(qp, "qp");
+    loop_connect(qp, 14, 7, 7);
+    need(!ibv_post_recv(qp, &receive, &bad_receive), "receive");
+    if (ibv_post_recv(qp, &receive, &bad_receive) && !strcmp(mistake, "again"))
+        need(!ibv_post_recv(qp, &receive, &bad_receive), "receive");
+    need(!ibv_post_send(qp, &send, &bad_send), "send");
+    while (done < 2)
+        done += ibv_poll_cq(cq, 2, wc);
+}
+
+static __attribute__((noinline)) void make_region(struct ibv_pd *pd, void *memory)
+{
+    need(ibv_reg_mr(pd, memory, 1, IBV_ACCESS_LOCAL_WRITE), "region");
+}
+
+static void make_regions(struct ibv_pd *pd, char *memory)
+{
+    for (int i = 0; i < 100; i++)
+        make_region(pd, memory);
+    for (int i = 0; i < 30; i++)
+        make_region(pd, memory + 1);
+}
+
 int main(int argc, char **argv)
 {
     static char memory[64];
@@ -68,6 +105,14 @@ int main(int argc, char **argv)
     memory[0] = pd->context == context;
     if (!strcmp(mistake, "spurious") || !strcmp(mistake, "looks")) {
         exchange(pd);
+        return 0;
+    }
+    if (!strcmp(mistake, "again") || !strcmp(mistake, "forgets")) {
+        send_one(pd);
+        return 0;
+    }
+    if (!strcmp(mistake, "places")) {
+        make_regions(pd, memory);
         return 0;
     }
     struct ibv_mr *mr = ibv_reg_mr(pd, memory, sizeof memory, IBV_ACCESS_LOCAL_WRITE);
