@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include "check/hooks_call.h"
+#include "check/idle.h"
 #include "check/layer.h"
 #include "check/shadow/event_count.h"
 #include "check/shadow/refusals.h"
@@ -68,7 +69,7 @@ static bool tell_waiting(const struct ibv_comp_channel *handle)
     if (channel)
         HOOKS_CALL(waits.waiting, channel);
     shadow_unlock();
-    return unarmed || refusals_any();
+    return unarmed | idle_begin(handle) | refusals_any();
 }
 
 static void tell_stuck(const struct ibv_comp_channel *handle)
@@ -80,6 +81,7 @@ static void tell_stuck(const struct ibv_comp_channel *handle)
     if (channel)
         HOOKS_CALL(waits.idle, channel);
     shadow_unlock();
+    idle_judge(handle);
 }
 
 /* Another thread may be about to arm. */

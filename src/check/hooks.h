@@ -38,6 +38,10 @@ struct hooks_waits {
     void (*idle)(struct shadow *channel);
     /* Likewise: a thread has polled the CQ, and found nothing, or something. */
     void (*polled)(struct shadow *cq, bool found);
+    /* A thread has waited long for completions of a QP that has no receive, and has refused what its peer sends. */
+    void (*missing)(struct shadow *qp, uint64_t naks);
+    /* A thread has waited long for completions of a CQ whose last queue pair was destroyed with work under way. */
+    void (*gone)(struct shadow *cq);
     /* `messages` for the queue pair have found no receive since the last time. */
     void (*ran_out)(struct shadow *qp, uint64_t messages);
 };

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "check/destroyed/callers.h"
+#include "check/idle.h"
 #include "check/layer.h"
 #include "check/rule.h"
 #include "check/shadow/domain.h"
@@ -141,6 +142,17 @@ static void note_found(const struct ibv_cq *ibv, bool found)
     shadow_unlock();
 }
 
+/* Looks now and then, as most polls find nothing. */
+static void note_nothing(const struct ibv_cq *cq)
+{
+    enum { STEP = 1021 }; /* no multiple of the number of queues that a thread polls in turn */
+    static _Thread_local unsigned nothing __attribute__((tls_model("initial-exec")));
+    if (likely(++nothing < STEP))
+        return;
+    nothing = 0;
+    idle_polled(cq);
+}
+
 static int poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *list)
 {
     if (cq_is_lost(cq, "ibv_poll_cq"))
@@ -156,6 +168,8 @@ static int poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *list)
         complete_list(cq, list, found);
     if (refusals_any() && found >= 0 && count > 0)
         note_found(cq, found);
+    if (!found)
+        note_nothing(cq);
     return found;
 }
 
@@ -190,6 +204,8 @@ static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
     }
     callers_open(CALLERS_POLL, NULL);
     end_polling(ibv_cq_ex_to_cq(cq));
+    if (result == ENOENT)
+        note_nothing(ibv_cq_ex_to_cq(cq));
     return result;
 }
 

@@ -432,6 +432,8 @@ static const struct {
     {"never-armed", wait_unarmed},
     {"event-missed", miss_event},
     {"not-drained", leave_entries},
+    {"receive-missing", forget_receive},
+    {"awaits-gone", await_gone},
     {"field-not-asked", read_other_field},
     {"failed-field", read_failed_field},
     {"use-after-destroy", use_destroyed},

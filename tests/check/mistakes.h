@@ -51,6 +51,8 @@ void fill_and_ignore(enum loopback_variant);
 void acknowledge_twice(enum loopback_variant);
 void leave_entries(enum loopback_variant);
 void wait_rightly(enum loopback_variant);
+void forget_receive(enum loopback_variant);
+void await_gone(enum loopback_variant);
 
 /* mistakes_processes.c */
 void share_domain(enum loopback_variant);

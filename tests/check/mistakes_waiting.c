@@ -137,6 +137,95 @@ void leave_entries(enum loopback_variant variant)
     loopback_close(&loopback);
 }
 
+/* -- messages and completions that do not come */
+
+static void wait_for_one(struct loopback *loopback, bool by_event)
+{
+    if (by_event)
+        ibv_ack_cq_events(fetch(loopback), 1);
+    loopback_poll(loopback, 1);
+}
+
+static void post_receive(struct loopback *loopback)
+{
+    struct ibv_sge room = loopback_piece(loopback, 4096, 64);
+    struct ibv_recv_wr *bad, receive = {.sg_list = &room, .num_sge = 1};
+    MUST(!(loopback->srq ? ibv_post_srq_recv(loopback->srq, &receive, &bad)
+                         : ibv_post_recv(loopback->qp[1], &receive, &bad)));
+}
+
+/* Another thread posts the receive, and so ends the wait. */
+static void *post_receive_late(void *loopback)
+{
+    wait_longer_than_the_checker();
+    wait_longer_than_the_checker();
+    post_receive(loopback);
+    return NULL;
+}
+
+/* The thread waits for an event; it polls, and the receive is missing in a shared receive queue. */
+void forget_receive(enum loopback_variant variant)
+{
+    struct loopback loopback;
+    pthread_t thread;
+    /* receive-missing faulty */
+    /* receive-missing neighbour */
+    loopback_open(&loopback,
+                  &(struct loopback_options){.channel = true, .rnr_endless = true, .srq = variant == NEIGHBOUR});
+    struct ibv_sge piece = loopback_piece(&loopback, 0, 8);
+    struct ibv_send_wr *rest, send = {.sg_list = &piece, .num_sge = 1, .opcode = IBV_WR_SEND};
+    MUST(!ibv_req_notify_cq(loopback.cq, 0));
+    if (variant == TWIN)
+        post_receive(&loopback);
+    else
+        MUST(!pthread_create(&thread, NULL, post_receive_late, &loopback));
+    MUST(!ibv_post_send(loopback.qp[0], &send, &rest));
+    wait_for_one(&loopback, variant != NEIGHBOUR);
+    if (variant != TWIN)
+        MUST(!pthread_join(thread, NULL));
+    loopback_close(&loopback);
+}
+
+static void make_qps(struct loopback *loopback, const struct loopback_options *options)
+{
+    for (int end = 0; end < LOOPBACK_ENDS; end++)
+        loopback->qp[end] = loopback_make_qp(loopback, options);
+    for (int end = 0; end < LOOPBACK_ENDS; end++)
+        loopback_connect(loopback, loopback->qp[end], loopback->qp[!end]->qp_num, options);
+}
+
+/* The next client. */
+static void *connect_late(void *argument)
+{
+    struct loopback *loopback = argument;
+    wait_longer_than_the_checker();
+    wait_longer_than_the_checker();
+    make_qps(loopback, &(struct loopback_options){0});
+    MUST(!WRITE(loopback, 0, 8, IBV_SEND_SIGNALED));
+    return NULL;
+}
+
+/* Of a SEND that has no receive, by an event; by polls. The twin waits for the next client only. */
+void await_gone(enum loopback_variant variant)
+{
+    struct loopback loopback;
+    pthread_t thread;
+    loopback_open(&loopback, &(struct loopback_options){.channel = true, .rnr_endless = true});
+    struct ibv_sge piece = loopback_piece(&loopback, 0, 8);
+    struct ibv_send_wr *rest, send = {.sg_list = &piece, .num_sge = 1, .opcode = IBV_WR_SEND};
+    send.send_flags = IBV_SEND_SIGNALED;
+    if (variant == FAULTY)
+        MUST(!ibv_post_send(loopback.qp[0], &send, &rest)); /* awaits-gone faulty */
+    if (variant == NEIGHBOUR)
+        MUST(!ibv_post_send(loopback.qp[0], &send, &rest)); /* awaits-gone neighbour */
+    destroy_qps(&loopback);
+    MUST(!ibv_req_notify_cq(loopback.cq, 0));
+    MUST(!pthread_create(&thread, NULL, connect_late, &loopback));
+    wait_for_one(&loopback, variant != NEIGHBOUR);
+    MUST(!pthread_join(thread, NULL));
+    loopback_close(&loopback);
+}
+
 /* -- of no rule by itself: rules_test.py */
 
 static int take_event(const struct loopback *loopback)
@@ -178,10 +267,28 @@ static void empty_twice(struct loopback *loopback)
     }
 }
 
+static void *write_late(void *loopback)
+{
+    wait_longer_than_the_checker();
+    MUST(!WRITE((struct loopback *)loopback, 0, 8, IBV_SEND_SIGNALED));
+    return NULL;
+}
+
+/* Queue pairs without receives, to which no peer sends. */
+static void wait_without_receives(struct loopback *loopback)
+{
+    pthread_t thread;
+    MUST(!ibv_req_notify_cq(loopback->cq, 0));
+    MUST(!pthread_create(&thread, NULL, write_late, loopback));
+    wait_for_one(loopback, true);
+    MUST(!pthread_join(thread, NULL));
+}
+
 void wait_rightly(enum loopback_variant variant)
 {
     struct loopback loopback;
     loopback_open(&loopback, &(struct loopback_options){.channel = true});
+    wait_without_receives(&loopback);
     come_back(&loopback);
     loopback_close(&loopback);
     for (int extended = 0; extended < 2; extended++) {

@@ -58,12 +58,45 @@ static void report_entries(const struct shadow *cq)
                 waiting == 1 ? " that was" : "s that were");
 }
 
+/* Completions of this queue pair never come. */
+static void note_lost(const struct shadow *qp)
+{
+    const struct wqe *first = find_signalled(&qp->qp.sends);
+    struct shadow *cq = qp->qp.send_cq;
+    if (!first || !cq || was_polled(qp))
+        return;
+    cq->cq.lost.sends = qp->qp.signaled;
+    cq->cq.lost.number = qp->number;
+    cq->cq.lost.posted = first->posted;
+}
+
+static void gone(struct shadow *cq)
+{
+    uint32_t lost = cq->cq.lost.sends;
+    finding_add(&(struct finding_about){.rule = RULE_AWAITS_GONE,
+                                        .kind = shadow_kind_name(cq->kind),
+                                        .number = cq->number,
+                                        .posted = cq->cq.lost.posted,
+                                        .created = &cq->created},
+                "A thread waits for completions of the %s, which no queue pair uses any more: queue pair 0x%x was "
+                "destroyed with %u signalled send%s whose completion%s never polled",
+                SHADOW_NAMED(cq), cq->cq.lost.number, lost, plural(lost), lost == 1 ? " was" : "s were");
+    cq->cq.lost.sends = 0;
+}
+
 static void tell_unpolled(struct shadow *shadow)
 {
     if (shadow->kind == SHADOW_QP)
         report_sends(shadow);
     if (shadow->kind == SHADOW_CQ)
         report_entries(shadow);
+}
+
+static void destroying(struct shadow *shadow)
+{
+    tell_unpolled(shadow);
+    if (shadow->kind == SHADOW_QP)
+        note_lost(shadow);
 }
 
 /* A closed context's objects are destroyed before it is reported. */
@@ -90,4 +123,4 @@ static void ended(const struct ibv_context *context)
                         "The %s was never destroyed", SHADOW_NAMED(shadow));
 }
 
-const struct hooks rules_leftovers = {.destroying = tell_unpolled, .ended = ended};
+const struct hooks rules_leftovers = {.destroying = destroying, .ended = ended, .waits.gone = gone};

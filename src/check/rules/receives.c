@@ -28,10 +28,29 @@ static void watch_limit(struct shadow *qp, struct wqe *wqe, const struct hooks_c
                 SHADOW_NAMED(srq), srq->srq.limit);
 }
 
+static void missing(struct shadow *qp, uint64_t naks)
+{
+    const struct shadow *owner = qp->qp.srq ? qp->qp.srq : qp;
+    finding_add(
+        &(struct finding_about){.rule = RULE_RECEIVE_MISSING,
+                                .kind = shadow_kind_name(qp->kind),
+                                .number = qp->number,
+                                .posted = owner->last_receive.posted,
+                                .created = &qp->created},
+        "A thread waits for completions, and queue pair 0x%x has no receive%s for what its peer sends, which it "
+        "has refused with %llu RNR NAK%s",
+        qp->number, owner->last_receive.posts ? " any more" : "", (unsigned long long)naks, plural(naks));
+}
+
 static void taken(struct shadow *owner, const struct wqe *wqe)
 {
+    if (wqe->flags & WQE_RECEIVE) {
+        owner->last_receive.posted = wqe->posted;
+        owner->last_receive.posts++;
+    }
     if (owner->kind == SHADOW_SRQ && owner->srq.reached && owner->srq.receives.count >= owner->srq.limit)
         owner->srq.refilled = true;
 }
 
-const struct hooks rules_receives = {.waits.ran_out = ran_out, .completed = watch_limit, .taken = taken};
+const struct hooks rules_receives = {
+    .waits = {.ran_out = ran_out, .missing = missing}, .completed = watch_limit, .taken = taken};

@@ -76,6 +76,10 @@ struct shadow_qp {
     bool may_lose_parts; /* of messages, whose other parts are in the receive of a later message */
     uint32_t signaled;   /* signalled ones of `sends` */
     uint64_t rnrs;       /* RNR NAKs that it had sent at the last report */
+    struct {
+        uint64_t rnrs;  /* RNR NAKs that it had sent when a thread began to wait */
+        uint32_t posts; /* last_receive.posts then */
+    } idle;
     struct shadow_refused refused_send, refused_receive;
     bool ended;          /* since the last reset the program moved it to ERR, or the error of its work was reported */
 };
@@ -97,6 +101,15 @@ struct shadow_cq {
         uint32_t tail;   /* the ring's when it was armed */
         uint32_t raised; /* events of earlier armings that are certain, and not fetched */
     } armed;
+    struct {
+        uint64_t since; /* polled in vain since then (ns), while nothing is due; 0: not */
+        uint32_t tail;  /* the ring's then */
+    } idle;
+    struct {
+        uint32_t sends; /* signalled ones that were not polled when their queue pair was destroyed, the last one */
+        uint32_t number;
+        const void *posted; /* the first of them */
+    } lost;
 };
 
 struct shadow_srq {
@@ -127,9 +140,8 @@ struct shadow_cm {
 /* The events of an object; check/shadow/event_count.h. */
 struct shadow_events {
     unsigned fetched, acknowledged;
-    uintptr_t fetcher; /* the thread that fetched the last event */
-    const void
-        *excess; /* the return address of the call that acknowledged more than were fetched, while there are more */
+    uintptr_t fetcher;  /* the thread that fetched the last event */
+    const void *excess; /* the return address of the acknowledgement that was one too many, while there are more */
 };
 
 struct shadow {
@@ -144,6 +156,10 @@ struct shadow {
     pid_t process;   /* the process that made it */
     bool gone;
     struct shadow_events events;
+    struct {
+        const void *posted;
+        uint32_t posts; /* of receives until now */
+    } last_receive;     /* of an SRQ or a QP */
     const void *td;     /* the handle of its thread domain, or NULL */
     uint32_t sges_most; /* the most of a receive of an SRQ */
     bool unfollowed;    /* an SRQ whose receives may end unseen */

@@ -53,3 +53,16 @@ bool qp_words_of_end(struct process *process, const struct qp_end *end, char tex
         lock_release(&process->progress);
     return true;
 }
+
+bool qp_words_rnrs(struct process *process, uint32_t number, uint64_t *sent)
+{
+    if (!try_for_long(&process->progress))
+        return false;
+    struct qp *qp = find_free(process, number);
+    if (qp)
+        *sent = counts_number(&qp_flow(qp)->counts, EVENT_RNR_SENT);
+    if (qp)
+        lock_release(&qp->lock);
+    lock_release(&process->progress);
+    return qp;
+}
