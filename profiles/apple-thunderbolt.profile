@@ -24,6 +24,7 @@ gid_tbl_len = 4                                       # https://github.com/ml-ex
 qp_types = UC                                         # https://github.com/hellas-ai/thunderbolt-ibverbs/pull/9
 opcodes = SEND SEND_WITH_IMM RDMA_WRITE RDMA_WRITE_WITH_IMM  # https://github.com/hellas-ai/thunderbolt-ibverbs/pull/9
 max_inline = 0                                        # assumed: no program asks for any
+files = registered                                    # https://github.com/torvalds/linux/blob/v6.5/mm/gup.c (what refuses them is Linux)
 
 # -- how it refuses
 without ibv_create_srq = EOPNOTSUPP                   # https://developer.apple.com/documentation/technotes/tn3205-low-latency-communication-with-rdma-over-thunderbolt

@@ -24,6 +24,8 @@ struct hooks_memory {
     void (*unmapped)(struct shadow *owner, const struct wqe *);
     /* The library has registered the region, or registered it anew. */
     void (*registered)(struct shadow *mr);
+    /* The library has made a CQ or QP, whose queues are memory, too. */
+    void (*queued)(struct shadow *);
     /* A region that is still registered has lost memory. */
     void (*given_up)(struct shadow *mr, const struct memory_loss *);
 };

@@ -187,6 +187,7 @@ static void note_cq(struct ibv_cq *cq, const struct ibv_cq_init_attr_ex *attr)
         shadow->cq.entries = (uint32_t)cq->cqe;
         shadow->cq.channel = attr->channel ? shadow_find(SHADOW_CHANNEL, attr->channel) : NULL;
         shadow->td = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD ? created_td_of(attr->parent_domain) : NULL;
+        HOOKS_CALL(memory.queued, shadow);
     }
     shadow_unlock();
 }

@@ -23,6 +23,7 @@ static void note_qp(struct ibv_qp *qp, const struct ibv_qp_cap *cap, bool signal
         shadow->qp.datagrams = 1u << qp->qp_type & qp_kind_types(QP_DATAGRAM);
         shadow->qp.may_lose_parts = !(1u << qp->qp_type & (qp_kind_types(QP_RELIABLE) | qp_kind_types(QP_DATAGRAM)));
         shadow->td = created_td_of(qp->pd);
+        HOOKS_CALL(memory.queued, shadow);
     }
     shadow_unlock();
 }

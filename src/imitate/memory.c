@@ -2,6 +2,7 @@
 
 #include "events/refusal.h"
 #include "imitate/layer.h"
+#include "verbs/memory/vma.h"
 
 /* A device does without the accesses that are optional. */
 static int check_access(unsigned access)
@@ -14,32 +15,45 @@ static int check_access(unsigned access)
                   imitated->name, (unsigned long long)lacks);
 }
 
-static int check_region(size_t length, unsigned access)
+/* Linux pins memory that is written to only if the file system of its mapping need not see that. */
+static int check_file(const void *address, size_t length, unsigned access)
+{
+    char name[VMA_NAME];
+    if (profile_value(imitated, PROFILE_files, 0) || !vma_is_pinned_to_write(access) ||
+        !vma_is_written_back(address, length, name))
+        return 0;
+    return refuse(EFAULT, REASON_PROFILE_FILE, "profile %s: the memory is a shared mapping of %s", imitated->name,
+                  name);
+}
+
+static int check_region(const void *address, size_t length, unsigned access)
 {
     int error = check_access(access);
     uint64_t most = profile_value(imitated, PROFILE_max_mr_size, UINT64_MAX);
-    if (error || length <= most)
+    if (error)
         return error;
+    if (length <= most)
+        return check_file(address, length, access);
     return refuse(imitate_errno(PROFILE_errno_mr_size), REASON_PROFILE_MR_SIZE,
                   "profile %s: length is %zu, and max_mr_size %llu", imitated->name, length, (unsigned long long)most);
 }
 
 static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *address, size_t length, int access)
 {
-    int error = check_region(length, (unsigned)access);
+    int error = check_region(address, length, (unsigned)access);
     return error ? refused_null(error) : calls_get(&imitate_layer.below, ibv_reg_mr)(pd, address, length, access);
 }
 
 static struct ibv_mr *reg_mr_iova(struct ibv_pd *pd, void *address, size_t length, uint64_t iova, int access)
 {
-    int error = check_region(length, (unsigned)access);
+    int error = check_region(address, length, (unsigned)access);
     return error ? refused_null(error)
                  : calls_get(&imitate_layer.below, ibv_reg_mr_iova)(pd, address, length, iova, access);
 }
 
 static struct ibv_mr *reg_mr_iova2(struct ibv_pd *pd, void *address, size_t length, uint64_t iova, unsigned access)
 {
-    int error = check_region(length, access);
+    int error = check_region(address, length, access);
     return error ? refused_null(error)
                  : calls_get(&imitate_layer.below, ibv_reg_mr_iova2)(pd, address, length, iova, access);
 }

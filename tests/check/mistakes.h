@@ -61,6 +61,7 @@ void make_in_child(enum loopback_variant);
 void call_in_handler(enum loopback_variant);
 void leave_in_both(enum loopback_variant);
 void lock_too_much(enum loopback_variant);
+void lock_queues(enum loopback_variant);
 void poll_in_two_threads(enum loopback_variant);
 
 /* mistakes_lifetime.c */
@@ -83,6 +84,7 @@ void allow_less(enum loopback_variant);
 void number_differently(enum loopback_variant);
 
 /* mistakes_memory.c */
+void register_file(enum loopback_variant);
 void give_up_region(enum loopback_variant);
 void give_up_in_each_way(enum loopback_variant);
 void give_up_rightly(enum loopback_variant);

@@ -27,6 +27,48 @@ static struct ibv_mr *register_pages(const struct loopback *loopback, char *memo
     return mr;
 }
 
+/* A file beside this program, for rules_test.py knows the file system there. */
+static int make_file(char *name, size_t size)
+{
+    ssize_t length = readlink("/proc/self/exe", name, size - 8);
+    MUST(length > 0 && (size_t)length < size - 8);
+    strcpy(name + length, ".XXXXXX");
+    int file = mkstemp(name);
+    MUST(file >= 0 && !ftruncate(file, SIZE));
+    return file;
+}
+
+/* To receive; for peers, with its last page after private ones. The twin's are a private mapping, a shared one that is
+ * only read, one on demand, and one of tmpfs. */
+void register_file(enum loopback_variant variant)
+{
+    char name[4096];
+    struct loopback loopback;
+    struct ibv_mr *mr = NULL;
+    loopback_open(&loopback, &(struct loopback_options){0});
+    int file = make_file(name, sizeof name), memory_file = memfd_create("shared", MFD_CLOEXEC);
+    char *memory = map_pages(variant == FAULTY ? MAP_SHARED : MAP_PRIVATE, file), *shared = memory;
+    MUST(memory_file >= 0 && !ftruncate(memory_file, SIZE));
+    if (variant == FAULTY)
+        mr = ibv_reg_mr(loopback.pd, memory, SIZE, IBV_ACCESS_LOCAL_WRITE); /* file-not-pinned faulty */
+    if (variant == NEIGHBOUR)
+        shared = mmap(memory + SIZE - PAGE, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
+    if (variant == NEIGHBOUR)
+        mr = ibv_reg_mr(loopback.pd, memory, SIZE, REMOTE); /* file-not-pinned neighbour */
+    if (variant == TWIN) {
+        MUST(!ibv_dereg_mr(register_pages(&loopback, memory)));
+        shared = map_pages(MAP_SHARED, file);
+        MUST(!ibv_dereg_mr(ibv_reg_mr(loopback.pd, shared, SIZE, IBV_ACCESS_REMOTE_READ)));
+        MUST(!ibv_dereg_mr(ibv_reg_mr(loopback.pd, shared, SIZE, REMOTE | IBV_ACCESS_ON_DEMAND)));
+        MUST(!munmap(shared, SIZE));
+        shared = map_pages(MAP_SHARED, memory_file);
+        mr = register_pages(&loopback, shared);
+    }
+    MUST(shared != MAP_FAILED && mr && !ibv_dereg_mr(mr));
+    MUST(!unlink(name) && !close(file) && !close(memory_file));
+    loopback_close(&loopback);
+}
+
 /* The region is unmapped and mapped again; its last page gets another. The twin's deregisters first, and unmaps what is
  * beside the region. */
 void give_up_region(enum loopback_variant variant)

@@ -180,6 +180,27 @@ void lock_too_much(enum loopback_variant variant)
     loopback_close(&loopback);
 }
 
+/* A completion queue; a queue pair, with memory that is registered. The twin's is within the limit. */
+void lock_queues(enum loopback_variant variant)
+{
+    enum { LIMIT = 1 << 20, ENTRY = 64 };
+    struct loopback loopback;
+    struct ibv_cq *cq = NULL;
+    give_up_locking();
+    MUST(!setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){LIMIT, LIMIT}));
+    loopback_open(&loopback, &(struct loopback_options){0});
+    struct ibv_qp_init_attr attr = {.send_cq = loopback.cq, .recv_cq = loopback.cq, .qp_type = IBV_QPT_RC};
+    attr.cap = (struct ibv_qp_cap){.max_send_wr = LIMIT / ENTRY, .max_send_sge = 1};
+    if (variant == NEIGHBOUR)
+        MUST(!ibv_destroy_qp(ibv_create_qp(loopback.pd, &attr))); /* locked-queues neighbour */
+    if (variant == FAULTY)
+        cq = ibv_create_cq(loopback.context, LIMIT / ENTRY, NULL, NULL, 0); /* locked-queues faulty */
+    if (variant == TWIN)
+        cq = ibv_create_cq(loopback.context, LIMIT / ENTRY / 2, NULL, NULL, 0);
+    MUST(variant == NEIGHBOUR || (cq && !ibv_destroy_cq(cq)));
+    loopback_close(&loopback);
+}
+
 static void *poll_beside(void *argument)
 {
     struct loopback *loopback = argument;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "diag/diag.h"
@@ -97,7 +98,8 @@ static void check_device(void)
     profile_describe(&profile, &described);
     AT_MOST(described.max_sge, device.max_sge);
     AT_MOST(described.max_srq_sge, device.max_srq_sge);
-    report(!memcmp(&described, &device, sizeof device), "the attributes of the device", "are others than the profile's");
+    report(!memcmp(&described, &device, sizeof device), "the attributes of the device",
+           "are others than the profile's");
 }
 
 static void check_extended(void)
@@ -133,8 +135,8 @@ static void check_gid_type(void)
     struct ibv_gid_entry entry;
     if (!profile.set[PROFILE_gid_type] || profile.without[PROFILE_CALL__ibv_query_gid_ex])
         return;
-    report(!ibv_query_gid_ex(context, 1, 0, &entry, 0) && entry.gid_type == profile.values[PROFILE_gid_type], "gid_type",
-           "is another than the profile's");
+    report(!ibv_query_gid_ex(context, 1, 0, &entry, 0) && entry.gid_type == profile.values[PROFILE_gid_type],
+           "gid_type", "is another than the profile's");
 }
 
 /* --- queue pairs */
@@ -414,8 +416,47 @@ static void check_shared_receive_queues(void)
 
 /* --- memory */
 
+/* A file beside this program, which may be on a disk. */
+static char *map_file(char *name, size_t size)
+{
+    ssize_t length = readlink("/proc/self/exe", name, size - 8);
+    if (length <= 0 || (size_t)length >= size - 8)
+        return MAP_FAILED;
+    strcpy(name + length, ".XXXXXX");
+    int file = mkstemp(name);
+    char *mapped = file < 0 || ftruncate(file, sizeof memory)
+                       ? MAP_FAILED
+                       : mmap(NULL, sizeof memory, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    close(file);
+    return mapped;
+}
+
+/* ext4, XFS, F2FS and NFS; of others nothing is checked. */
+static void check_file(void)
+{
+    char name[4096], what[] = "a shared mapping of a file for writing";
+    struct statfs system;
+    char *mapped = map_file(name, sizeof name);
+    bool known = mapped != MAP_FAILED && !statfs(name, &system) &&
+                 (system.f_type == 0xef53 || system.f_type == 0x58465342 ||
+                  system.f_type == (typeof(system.f_type))0xf2f52010 || system.f_type == 0x6969);
+    if (!known)
+        printf("ok %u - %s # SKIP the build is on another file system\n", ++cases, what);
+    else if (profile_value(&profile, PROFILE_files, 0))
+        report(!MADE((ibv_reg_mr)(pd, mapped, sizeof memory, IBV_ACCESS_LOCAL_WRITE)), what, "is refused");
+    else
+        expect_refusal(what, MADE((ibv_reg_mr)(pd, mapped, sizeof memory, IBV_ACCESS_LOCAL_WRITE)), EFAULT,
+                       REASON_PROFILE_FILE);
+    if (known)
+        report(!MADE((ibv_reg_mr)(pd, mapped, sizeof memory, 0)), "a shared mapping of a file for reading",
+               "is refused");
+    if (mapped != MAP_FAILED)
+        unlink(name);
+}
+
 static void check_memory(void)
 {
+    check_file();
     for (unsigned i = 1; i < 20; i++) {
         char what[64];
         if (has(PROFILE_access, i))

@@ -105,6 +105,21 @@ static void completed(struct shadow *qp, struct wqe *wqe, const struct hooks_com
                 (unsigned long long)wqe->sges[0].addr);
 }
 
+/* With a profile, which refuses it, this does not come here. */
+static void registered(struct shadow *mr)
+{
+    char name[VMA_NAME];
+    if (!rule_chosen.rules[RULE_FILE_NOT_PINNED] || !mr->mr.address ||
+        !vma_is_pinned_to_write((unsigned)mr->mr.access) || !vma_is_written_back(mr->mr.address, mr->mr.length, name))
+        return;
+    finding_add(&(struct finding_about){.rule = RULE_FILE_NOT_PINNED,
+                                        .kind = shadow_kind_name(mr->kind),
+                                        .number = mr->number,
+                                        .created = &mr->created},
+                "A memory region of %llu bytes that a device may write is a shared mapping of the file %s",
+                (unsigned long long)mr->mr.length, name);
+}
+
 static void unmapped(struct shadow *owner, const struct wqe *wqe)
 {
     finding_add(&(struct finding_about){.rule = RULE_BUFFER_UNMAPPED,
@@ -131,6 +146,6 @@ static void freed(struct shadow *owner, const struct wqe *wqe)
 }
 
 const struct hooks rules_regions = {.posted = judge_access,
-                                    .memory = {.freed = freed, .unmapped = unmapped},
+                                    .memory = {.freed = freed, .unmapped = unmapped, .registered = registered},
                                     .destroyed = destroyed,
                                     .completed = completed};

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <infiniband/verbs.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -202,16 +203,22 @@ bool vma_find(const void *address, size_t length, struct vma *vma)
     return known;
 }
 
+bool vma_is_pinned_to_write(unsigned access)
+{
+    enum { WRITES = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND };
+    return access & WRITES && !(access & IBV_ACCESS_ON_DEMAND);
+}
+
 /* Returns true for the file systems of disks and networks that are certain to write pages back. */
 static bool writes_back(const char *name, const struct vma *vma)
 {
-    enum { EXT = 0xef53, XFS = 0x58465342, BTRFS = 0x9123683e, F2FS = 0xf2f52010, NFS = 0x6969 };
+    enum { EXT = 0xef53, XFS = 0x58465342, F2FS = 0xf2f52010, NFS = 0x6969 };
     struct stat file;
     struct statfs system;
     if (stat(name, &file) || file.st_ino != vma->inode || file.st_dev != vma->device || statfs(name, &system))
         return false;
     uint32_t type = (uint32_t)system.f_type;
-    return type == EXT || type == XFS || type == BTRFS || type == F2FS || type == NFS;
+    return type == EXT || type == XFS || type == F2FS || type == NFS;
 }
 
 bool vma_is_written_back(const void *address, size_t length, char name[VMA_NAME])

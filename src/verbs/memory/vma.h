@@ -27,6 +27,9 @@ struct vma {
  * no such mapping, its parts differ, or nothing can be found out. errno stays. */
 bool vma_find(const void *address, size_t length, struct vma *);
 
+/* Returns true if the kernel pins memory of a region with this access so that a device may write it. */
+bool vma_is_pinned_to_write(unsigned access);
+
 enum { VMA_NAME = 256 };
 
 /* Returns true if Linux 6.5 and later refuses to pin a page of [address, address + length) for writing, since the
