@@ -62,13 +62,27 @@ uint64_t adverse_draw(struct adverse_source *source, uint64_t most)
     return most == UINT64_MAX ? word : word % (most + 1);
 }
 
+nanos adverse_scaled(nanos time)
+{
+    return time * mode.plan.scale / WHOLE;
+}
+
+/* 0: nothing happens; from 1 on the longest delays, then shorter ones. */
+static uint64_t draw_kind(struct adverse_source *source, enum adverse behaviour)
+{
+    bool first = !(source->used >> behaviour & 1);
+    uint64_t kind = adverse_draw(source, SHARE);
+    source->used |= 1u << behaviour;
+    return !kind && first ? adverse_draw(source, SHARE) != 0 : kind;
+}
+
 /* A short delay is likelier than a long one. */
 nanos adverse_delay(struct adverse_source *source, enum adverse behaviour, nanos most)
 {
     if (!adverse_shows(behaviour))
         return 0;
-    uint64_t kind = adverse_draw(source, SHARE), scaled = most * mode.plan.scale / WHOLE;
-    nanos delay = kind ? 1 + adverse_draw(source, scaled >> 2 * (kind - 1)) : 0;
+    uint64_t kind = draw_kind(source, behaviour);
+    nanos delay = kind ? 1 + adverse_draw(source, adverse_scaled(most) >> 2 * (kind - 1)) : 0;
     if (delay)
         adverse_note(behaviour);
     return delay;

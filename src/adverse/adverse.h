@@ -29,6 +29,7 @@ void adverse_end(void);
  * the object's lock. */
 struct adverse_source {
     uint64_t stream, drawn;
+    uint32_t used; /* a bit for each behaviour whose delay was asked for */
 };
 
 /* The source of the next object that is made. Thread-safe. */
@@ -37,8 +38,12 @@ struct adverse_source adverse_source(void);
 /* A number from 0 to `most`. */
 uint64_t adverse_draw(struct adverse_source *, uint64_t most);
 
+/* A time times the list's scale. */
+nanos adverse_scaled(nanos);
+
 /* How long the behaviour lasts this time, up to `most` times the list's scale; 0: it is off, or not shown this time. A
- * shown behaviour is noted. */
+ * shown behaviour is noted. The first time of a source is seldom left out, and often long: many programs make a few
+ * messages only. */
 nanos adverse_delay(struct adverse_source *, enum adverse, nanos most);
 
 /* Counts that the behaviour was shown, and logs it the first time. Thread-safe, under any lock. */

@@ -1,15 +1,21 @@
 #include "adverse/landing.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/uncancelled.h"
 #include "wire/guarded.h"
 
 enum {
     BYTES_MOST = 64 << 20,
     CUTS_MOST = 7, /* the most cuts of a piece of memory */
     PAUSE_MOST = 300,
+    SLEEPS = 8, /* one in so many pauses is a sleep */
 };
+
+static const nanos sleep_time = 50 * NANOS_MICROSECOND; /* unless times are scaled */
 
 struct landing {
     TAILQ_ENTRY(landing) next;
@@ -84,9 +90,20 @@ static void take_out(struct landings *landings, struct landing *landing)
     landings->bytes -= landing->length;
 }
 
-/* Gives other threads time to read the memory. */
+/* The caller holds locks, so it is not cancelled here. */
+static void sleep_between(void)
+{
+    int before = uncancelled_begin(), kept = errno;
+    nanosleep(&(struct timespec){.tv_nsec = (long)adverse_scaled(sleep_time)}, NULL);
+    errno = kept;
+    uncancelled_end(before);
+}
+
+/* Gives other threads time to read the memory, and now and then the processor, which they may not have meanwhile. */
 static void pause_between(struct adverse_source *source)
 {
+    if (!adverse_draw(source, SLEEPS - 1))
+        return sleep_between();
     for (volatile uint64_t left = adverse_draw(source, PAUSE_MOST); left; left--) {
     }
 }

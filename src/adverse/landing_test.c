@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <cmocka.h>
 
@@ -36,6 +37,23 @@ static void keep(size_t at, size_t length, uint8_t value, nanos due)
     memset(bytes, value, length);
     const struct payload payload = {.length = (uint32_t)length, .count = 1, .pieces = &from};
     assert_true(landings_keep(&landings, &payload, 0, &to, due));
+}
+
+/* A reader on a busy machine runs only when the writer sleeps. */
+static void pauses_between_pieces_give_the_processor_away(void **state)
+{
+    enum { TURNS = 32 };
+    struct rusage before, after;
+    uint8_t bytes[sizeof memory] = {1};
+    struct iovec from = {bytes, sizeof bytes}, to = {memory, sizeof memory};
+    const struct payload payload = {.length = sizeof bytes, .count = 1, .pieces = &from};
+    assert_true(adverse_begin("only=pieces"));
+    getrusage(RUSAGE_THREAD, &before);
+    for (unsigned i = 0; i < TURNS; i++)
+        assert_true(landing_scatter(&payload, 0, &to, 1, &source));
+    getrusage(RUSAGE_THREAD, &after);
+    assert_true(after.ru_nvcsw > before.ru_nvcsw);
+    assert_memory_equal(memory, bytes, sizeof bytes);
 }
 
 static void what_is_kept_lands_when_it_is_due(void **state)
@@ -103,4 +121,5 @@ TESTS_OF(CASE, what_is_kept_lands_when_it_is_due,
                nothing_overtakes_what_came_before,
                with_write_order_it_does_but_never_on_the_same_bytes,
                a_scattered_payload_is_whole_at_the_end,
+               pauses_between_pieces_give_the_processor_away,
                what_is_dropped_never_lands)

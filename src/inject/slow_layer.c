@@ -42,7 +42,8 @@ static void wait_for(nanos time)
 static void take_long(nanos most)
 {
     enum { STREAM = 1 << 30, EACH = 16 };
-    struct adverse_source dice = {.stream = STREAM, .drawn = atomic_fetch_add(&schedule.calls, 1) * EACH};
+    struct adverse_source dice = {
+        .stream = STREAM, .drawn = atomic_fetch_add(&schedule.calls, 1) * EACH, .used = UINT32_MAX};
     wait_for(adverse_delay(&dice, ADVERSE_SLOW_CALLS, most));
 }
 
