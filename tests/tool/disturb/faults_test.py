@@ -192,7 +192,7 @@ def the_page_has_each_action():
     with open(PAGE, encoding="utf-8") as file:
         page = file.read()
     for action in _words(r'^ACTION\("(\w+)"'):
-        assert re.search(rf"`[^`]*[:,] {action}\b", page) or action in ("note", "data", "vendor"), action
+        assert re.search(rf"`[^`]*[:,] {action}\b", page) or action in ("note", "places", "data", "vendor"), action
     for kind in _words(r"^FORGED\((\w+),"):
         assert f"forge {kind}" in page, kind
 
