@@ -38,6 +38,14 @@ static bool find_ip(const struct pcap_record *record, size_t *at)
     return type == TYPE_IPV4 || type == TYPE_IPV6;
 }
 
+static void read_ipv6_fields(const uint8_t *ip, struct dissected_ip *to)
+{
+    to->known = true;
+    to->class = (uint8_t)(get16(ip) >> 4);
+    to->label = (uint32_t)(ip[1] & 0xf) << 16 | get16(ip + 2);
+    to->hops = ip[7];
+}
+
 static enum dissected read_udp(const uint8_t *udp, size_t held, size_t sent, struct dissection *to)
 {
     if (sent < UDP_LENGTH)
@@ -45,7 +53,7 @@ static enum dissected read_udp(const uint8_t *udp, size_t held, size_t sent, str
     if (held < UDP_LENGTH)
         return DISSECTED_CUT;
     size_t length = get16(udp + 4);
-    to->route.source_port = get16(udp);
+    to->ip.port = to->route.source_port = get16(udp);
     to->route.destination_port = get16(udp + 2);
     if (to->route.destination_port != DATAGRAM_PORT || length < UDP_LENGTH || length > sent)
         return DISSECTED_OTHER;
@@ -59,6 +67,7 @@ static enum dissected read_ipv4(const uint8_t *ip, size_t held, struct dissectio
     if (held < IPV4_LENGTH)
         return DISSECTED_CUT;
     size_t total = get16(ip + 2);
+    to->ip = (struct dissected_ip){.known = true, .class = ip[1], .hops = ip[8]};
     to->route.identification = get16(ip + 4);
     to->route.fragment = get16(ip + 6);
     if (ip[0] != 0x45 || ip[9] != UDP_PROTOCOL || to->route.fragment & FRAGMENT || total < IPV4_LENGTH)
@@ -76,6 +85,7 @@ static enum dissected read_ipv6(const uint8_t *ip, size_t held, struct dissectio
         return DISSECTED_CUT;
     if (ip[6] != UDP_PROTOCOL)
         return DISSECTED_OTHER;
+    read_ipv6_fields(ip, &to->ip);
     memcpy(to->route.source, ip + 8, 16);
     memcpy(to->route.destination, ip + 24, 16);
     return read_udp(ip + IPV6_LENGTH, held - IPV6_LENGTH, get16(ip + 4), to);
@@ -91,6 +101,8 @@ static enum dissected read_erf(const struct pcap_record *record, struct dissecti
     size_t length = lrh_packet_length(to->lrh), outer = lrh_read(to->lrh).global ? LRH_GRH_LENGTH : LRH_LENGTH;
     if (!length)
         return DISSECTED_OTHER;
+    if (outer == LRH_GRH_LENGTH)
+        read_ipv6_fields(to->lrh + LRH_LENGTH, &to->ip);
     to->bytes = to->lrh + outer;
     to->length = length - outer;
     return record->length - HEADER < length + VCRC ? DISSECTED_CUT : DISSECTED_INFINIBAND;

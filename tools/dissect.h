@@ -12,7 +12,16 @@ enum dissected {
     DISSECTED_CUT,   /* the capture does not hold all of it */
 };
 
+/* The fields of the IP header, or of InfiniBand's GRH, that do not address. */
+struct dissected_ip {
+    bool known; /* false: InfiniBand without a GRH */
+    uint8_t class, hops;
+    uint32_t label; /* of the flow; 0 with IPv4 */
+    uint16_t port;  /* the UDP source port; 0: InfiniBand */
+};
+
 struct dissection {
+    struct dissected_ip ip;
     struct datagram_route route;
     const uint8_t *bytes; /* the UDP payload, in the record; of InfiniBand from the BTH to the ICRC */
     size_t length;

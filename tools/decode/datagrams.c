@@ -35,6 +35,18 @@ void datagrams_addresses(const struct dissection *datagram, char source[DATAGRAM
     }
 }
 
+void datagrams_ip(const struct dissected_ip *ip, char text[DATAGRAMS_IP])
+{
+    char label[32] = "", port[24] = "";
+    if (ip->label)
+        snprintf(label, sizeof label, ", flow label 0x%05x", ip->label);
+    if (ip->port)
+        snprintf(port, sizeof port, ", UDP port %u", ip->port);
+    *text = 0;
+    if (ip->known)
+        snprintf(text, DATAGRAMS_IP, " | class 0x%02x, hop limit %u%s%s", ip->class, ip->hops, label, port);
+}
+
 /* The first byte in which what we would send differs from what was captured, or -1. */
 static long find_difference(const struct dissection *datagram, const struct packet *packet)
 {

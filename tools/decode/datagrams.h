@@ -4,7 +4,7 @@
 #include "dissect.h"
 #include "wire/packet.h"
 
-enum { DATAGRAMS_LINE = 2048, DATAGRAMS_ADDRESS = 46 };
+enum { DATAGRAMS_LINE = 2048, DATAGRAMS_ADDRESS = 46, DATAGRAMS_IP = 96 };
 
 struct judged {
     bool known; /* its headers could be read: `packet` has them */
@@ -17,6 +17,10 @@ struct judged {
 /* The source's and the destination's address, or LIDs on InfiniBand, as text. */
 void datagrams_addresses(const struct dissection *, char source[DATAGRAMS_ADDRESS],
                          char destination[DATAGRAMS_ADDRESS]);
+
+/* " | class 0x68, hop limit 64, UDP port 49152", with the flow label of IPv6 if it is not 0; "": InfiniBand without a
+ * GRH. */
+void datagrams_ip(const struct dissected_ip *, char text[DATAGRAMS_IP]);
 
 /* Describes the datagram; describes the headers also if the rest is bad. */
 void datagrams_judge(struct dissection *, struct judged *);

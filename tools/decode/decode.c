@@ -20,25 +20,10 @@ struct tally {
     json_t *list;        /* of packets; NULL: they are printed */
 };
 
-static void emit_packet(const struct tally *tally, const char *source, const char *destination, unsigned long number,
-                        double seconds, const char *description, const char *verdict)
+/* NULL: the packet has no such field. */
+static json_t *make_number(bool known, uint32_t number)
 {
-    json_array_append_new(tally->list,
-                          json_pack("{s:I, s:f, s:s, s:s, s:o, s:o}", "number", (json_int_t)number, "seconds", seconds,
-                                    "source", source, "destination", destination, "description", emit_text(description),
-                                    "wrong", emit_text(*verdict ? verdict : NULL)));
-}
-
-static void print_packet(const char *source, const char *destination, unsigned long number, double seconds,
-                         const char *description, const char *verdict)
-{
-    enum { INDENT = 8 };
-    char *line;
-    if (asprintf(&line, "%5lu %10.6f %s > %s %s%s%s", number, seconds, source, destination, description,
-                 *verdict ? " # " : "", verdict) < 0)
-        return;
-    screen_wrap(stdout, screen_width(stdout), 0, INDENT, line);
-    free(line);
+    return known ? json_integer(number) : json_null();
 }
 
 /* A packet's place in the output. */
@@ -46,20 +31,55 @@ struct place {
     struct tally *tally;
     unsigned long number;
     double seconds;
+    enum pcap_direction direction;
 };
+
+/* A packet that two processes wrote to one file is there twice. */
+static const char *word_direction(enum pcap_direction direction)
+{
+    return direction == PCAP_SENT ? "sent" : direction == PCAP_RECEIVED ? "received" : NULL;
+}
+
+static void emit_packet(const struct place *place, const struct dissection *datagram, const struct judged *judged)
+{
+    char source[DATAGRAMS_ADDRESS], destination[DATAGRAMS_ADDRESS];
+    const struct dissected_ip *ip = &datagram->ip;
+    datagrams_addresses(datagram, source, destination);
+    json_array_append_new(
+        place->tally->list,
+        json_pack("{s:I, s:f, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "number", (json_int_t)place->number,
+                  "seconds", place->seconds, "source", source, "destination", destination, "direction",
+                  emit_text(word_direction(place->direction)), "traffic_class", make_number(ip->known, ip->class),
+                  "flow_label", make_number(ip->known, ip->label), "hop_limit", make_number(ip->known, ip->hops),
+                  "udp_port", make_number(ip->port, ip->port), "description", emit_text(judged->description), "wrong",
+                  emit_text(*judged->verdict ? judged->verdict : NULL)));
+}
+
+static void print_packet(const struct place *place, const struct dissection *datagram, const struct judged *judged)
+{
+    enum { INDENT = 8 };
+    char *line, source[DATAGRAMS_ADDRESS], destination[DATAGRAMS_ADDRESS], ip[DATAGRAMS_IP];
+    datagrams_addresses(datagram, source, destination);
+    datagrams_ip(&datagram->ip, ip);
+    const char *direction = word_direction(place->direction);
+    if (asprintf(&line, "%5lu %10.6f %s > %s %s%s%s%s%s%s", place->number, place->seconds, source, destination,
+                 judged->description, direction ? " | " : "", direction ? direction : "", ip,
+                 *judged->verdict ? " # " : "", judged->verdict) < 0)
+        return;
+    screen_wrap(stdout, screen_width(stdout), 0, INDENT, line);
+    free(line);
+}
 
 static void show_datagram(void *context, struct dissection *datagram)
 {
     static struct judged judged;
     struct place *place = context;
     struct tally *tally = place->tally;
-    char source[DATAGRAMS_ADDRESS], destination[DATAGRAMS_ADDRESS];
     datagrams_judge(datagram, &judged);
-    datagrams_addresses(datagram, source, destination);
     if (tally->list)
-        emit_packet(tally, source, destination, place->number, place->seconds, judged.description, judged.verdict);
+        emit_packet(place, datagram, &judged);
     else
-        print_packet(source, destination, place->number, place->seconds, judged.description, judged.verdict);
+        print_packet(place, datagram, &judged);
     tally->packets++;
     tally->infiniband |= datagram->lrh != NULL;
     tally->wrong += *judged.verdict != 0;
@@ -88,7 +108,8 @@ static void decode_records(struct pcap *pcap, struct tally *tally)
         if (kind == DISSECTED_ROCE || kind == DISSECTED_INFINIBAND)
             tally->uncut +=
                 datagrams_each(&datagram, show_datagram,
-                               &(struct place){tally, number, (double)(int64_t)(record.nanoseconds - start) / 1e9}) > 1;
+                               &(struct place){tally, number, (double)(int64_t)(record.nanoseconds - start) / 1e9,
+                                               record.direction}) > 1;
     }
 }
 
@@ -146,11 +167,14 @@ const struct command decode_command = {
     .help = "  --json            print a JSON object (docs/reference/json.md)\n"
             "\n"
             "It reads pcap and pcapng files, of Ethernet and other links. Each RoCEv2 packet\n"
-            "is a line: number, seconds since the first packet, addresses, headers; so is\n"
-            "each packet of InfiniBand (run --link-layer ib --capture). The command checks\n"
-            "the invariant CRC, and that encoding the packet again gives the same bytes;\n"
-            "errors follow a #. A message of the connection manager is shown with all\n"
-            "its fields that are not 0, and encoded again, too. Packets that the capture cut\n"
+            "is a line: number, seconds since the first packet, addresses, headers, and after\n"
+            "a bar the direction, where the capture has it, and the traffic class, hop limit,\n"
+            "flow label and UDP source port; so is each packet of InfiniBand (run\n"
+            "--link-layer ib --capture). A file that both ends write has each packet twice,\n"
+            "as sent and as received. The command checks the invariant CRC, and that\n"
+            "encoding the packet again gives the same bytes; errors follow a #. A message of\n"
+            "the connection manager is shown with all its fields that are not 0, and encoded\n"
+            "again, too. Packets that the capture cut\n"
             "short are counted, not checked. If a host hands several packets to its interface\n"
             "in one datagram (UDP segmentation), a capture on that host shows them uncut:\n"
             "each has a line, with the number of the datagram.\n"

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "draw/page_parts.h"
 #include "print/emit.h"
@@ -195,14 +196,32 @@ static void put_pairs(FILE *out, const struct flows *flows)
     fputs("]", out);
 }
 
-static void put_values(FILE *out, const struct packet *packet)
+/* Whether the packet has a header below InfiniBand's, or it is another header, which its operation decides. */
+static bool has_header(const struct dissected_ip *ip, const char *header)
 {
+    return !strcmp(header, "IP") ? ip->known : strcmp(header, "UDP") != 0 || ip->port;
+}
+
+/* Null: the packet does not have the field. */
+static void put_value(FILE *out, bool known, enum form form, uint64_t value)
+{
+    if (!known)
+        fputs("null", out);
+    else
+        fprintf(out, form == HEX ? "\"0x%" PRIx64 "\"" : "%" PRIu64, value);
+}
+
+static void put_values(FILE *out, const struct entry *record)
+{
+    const struct packet *packet = &record->packet;
+    const struct dissected_ip *ip = &record->ip;
     uint32_t flags = op_table[packet->opcode].flags;
     bool first = true;
     fputs(",[", out);
 #define FIELD(header, name, of, member, form)                                                                          \
     if (!(of) || flags & (of)) {                                                                                       \
-        fprintf(out, (form) == HEX ? "%s\"0x%" PRIx64 "\"" : "%s%" PRIu64, first ? "" : ",", (uint64_t)(member));      \
+        fputs(first ? "" : ",", out);                                                                                  \
+        put_value(out, has_header(ip, header), form, (uint64_t)(member));                                              \
         first = false;                                                                                                 \
     }
 #include "draw/fields.def"
@@ -239,7 +258,7 @@ static void put_transit(FILE *out, const struct page *page, const struct transit
             record->verdict ? record->verdict : there->verdict, record->message, (int)record->happening);
     fprintf(out, ",%" PRIu32, transit->before);
     if (record->known)
-        put_values(out, &record->packet);
+        put_values(out, record);
     else
         fputs(",[]", out);
 }

@@ -73,6 +73,7 @@ static void add_packet(void *context, struct dissection *datagram)
                              .source = strings_add(&records->strings, source, sizeof source),
                              .destination = strings_add(&records->strings, destination, sizeof destination),
                              .from = LOOKUP_NONE,
+                             .ip = datagram->ip,
                              .direction = visit->captured->direction};
     if (visit->captured->comment)
         read_comment(records, record, visit->captured);

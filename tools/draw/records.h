@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "dissect.h"
 #include "draw/lookup.h"
 #include "pcap.h"
 #include "wire/packet.h"
@@ -27,6 +28,7 @@ struct entry {
     enum happening happening;      /* other than PACKET: no packet, but what happened at `from`, the note in words; of
                                     * `packet` there are the peer as `destination`, and the PSN of the packet in hand */
     bool failed;                   /* what happened is an error */
+    struct dissected_ip ip;        /* not of a recording */
     struct packet packet;
 };
 

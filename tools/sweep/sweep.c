@@ -307,16 +307,16 @@ const struct command sweep_command = {
     .name = "sweep",
     .arguments = "[OPTIONS] [--] PROGRAM [ARGUMENTS]",
     .summary = "Let calls of a program fail, another one in each run",
-    .help = "  --calls           fail the calls of the program, one in each run: of each call at\n"
-            "                    each place of the program the first, the last and one in the\n"
-            "                    middle; calls that poll are left out. This is the default\n"
+    .help = "  --calls           fail the calls of the program, one in each run: of each call\n"
+            "                    at each place of the program the first, the last and one in\n"
+            "                    the middle; calls that poll are left out. The default\n"
             "  --completions     the same with work, which ends in IBV_WC_RETRY_EXC_ERR\n"
             "  --events          the same with events of completion queues, which come once\n"
             "                    more without a completion; the program must end with 0 then\n"
             "  --error NAME      fail calls with this errno instead of ENOMEM\n"
             "  --timeout SECONDS take a run for hung after this time, by default ten times\n"
             "                    the time of a run without a fault, and five seconds\n"
-            "  --seconds N       end after this time, with the sum until then, as after Ctrl-C\n"
+            "  --seconds N       end after this time with the sum until then, as at Ctrl-C\n"
             "  --most N          make at most N runs of each kind, 1000 by default\n"
             "  --junit FILE      write a report as JUnit XML\n"
             "  --resume FILE     keep each run in the file, and leave out those in it\n"
@@ -325,8 +325,8 @@ const struct command sweep_command = {
             "nothing had been lost; of programs built with AddressSanitizer also those that\n"
             "make it leak. A call that only gives something back, such as ibv_dealloc_pd, may\n"
             "fail unnoticed. A program that ends with 0 has gone on another way if it writes\n"
-            "to its standard output what it writes without a fault, numbers aside, or posts as\n"
-            "much work. The exit status is 0 when the list is empty.\n",
+            "to its standard output what it writes without a fault, numbers aside, or posts\n"
+            "as much work. The exit status is 0 when the list is empty.\n",
     .runs_rest = true,
     .run = sweep,
 };

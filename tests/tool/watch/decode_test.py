@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """softverbs decode: recordings of another implementation are right to the last bit; what is changed in them is seen."""
+import json
 import os
 import shutil
 import struct
@@ -88,6 +89,31 @@ def lines_say_who_and_what():
     assert "fe80::" in expect(decode(golden("rc_pingpong_v6"))).stdout.decode()
 
 
+def _ip(frame):
+    """Class, flow label, hop limit and UDP source port of an Ethernet frame."""
+    if frame[14] >> 4 == 4:
+        return frame[15], 0, frame[14 + 8], struct.unpack_from(">H", frame, 14 + 20)[0]
+    first, = struct.unpack_from(">I", frame, 14)
+    return first >> 20 & 0xff, first & 0xfffff, frame[14 + 7], struct.unpack_from(">H", frame, 14 + 40)[0]
+
+
+def classes_labels_and_hop_limits_are_shown():
+    with tempfile.TemporaryDirectory() as directory:
+        path = f"{directory}/capture"
+        for name in "atomics", "rc_pingpong_v6":
+            capture, wanted = golden(name), [_ip(frame) for frame in frames(name)]
+            capture[24 + 16 + 15] ^= 0x60  # the class, which the ICRC does not cover
+            wanted[0] = _ip(capture[24 + 16:])
+            _write(path, capture)
+            packets = json.loads(expect(softverbs("decode", "--json", path)).stdout)["packets"]
+            found = [(each["traffic_class"], each["flow_label"], each["hop_limit"], each["udp_port"]) for each in packets]
+            assert found == wanted and wanted[0][0] != wanted[1][0], (found[:3], wanted[:3])
+            kind, label, hops, port = wanted[0]
+            line = expect(softverbs("decode", path)).stdout.decode().splitlines()[0]
+            label = f", flow label 0x{label:05x}" if label else ""
+            assert line.endswith(f" | class 0x{kind:02x}, hop limit {hops}{label}, UDP port {port}"), line
+
+
 def messages_of_the_connection_manager_are_shown_by_name():
     text = expect(decode(golden("rping"))).stdout.decode().splitlines()
     messages = [line.split(" | CM ")[1] for line in text if " | CM " in line]
@@ -97,6 +123,18 @@ def messages_of_the_connection_manager_are_shown_by_name():
         assert f" {field}" in messages[0], (field, messages[0])
     assert " reason 8" in expect(decode(golden("rping_reject"))).stdout.decode()
     assert " | CM SIDR_REP " in expect(decode(golden("udaddy"))).stdout.decode()
+
+
+def both_ends_of_a_packet_in_one_file_are_named():
+    with tempfile.TemporaryDirectory() as directory:
+        path = f"{directory}/both"
+        _captured(path)  # a server and a client
+        packets = json.loads(expect(softverbs("decode", "--json", path)).stdout)["packets"]
+        lines = expect(softverbs("decode", path)).stdout.decode().splitlines()
+        sides = [sorted(each["description"] for each in packets if each["direction"] == side) for side in ("sent", "received")]
+        assert sides[0] and sides[0] == sides[1] and len(packets) == 2 * len(sides[0]), sides
+        assert sum(" | sent | class " in line for line in lines) == sum(" | received | class " in line for line in lines) == len(sides[0]), lines
+    assert all(each["direction"] is None for each in json.loads(expect(softverbs("decode", "--json", f"{GOLDEN}/atomics.pcap")).stdout)["packets"])
 
 
 def a_changed_byte_is_a_wrong_icrc():

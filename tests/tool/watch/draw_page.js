@@ -32,7 +32,7 @@ assert.strictEqual(model.bytes(4097), "4097 B");
 assert.strictEqual(model.syndrome(loaded, 0x62), "NAK: Remote Access Error");
 assert.strictEqual(model.syndrome(loaded, 0x20 | 12), "RNR NAK, timer 640 µs");
 assert.strictEqual(model.syndrome(loaded, 31), "ACK");
-assert(model.fields(loaded, 0)[0][0] === "BTH" && model.field(loaded, 0, "Packet Sequence Number") === psn);
+assert(model.fields(loaded, 0).slice(0, 3).map(([header]) => header).join() === "IP,UDP,BTH" && model.field(loaded, 0, "Hop Limit") > 0 && model.field(loaded, 0, "Packet Sequence Number") === psn);
 
 const times = Float64Array.from([0, 10, 10, 1000]), four = Int32Array.from([0, 1, 2, 3]);
 const even = scale.make("even", times, four), linear = scale.make("linear", times, four);

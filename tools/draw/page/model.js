@@ -76,6 +76,7 @@ const model = (() => {
     const found = [], op = operation(loaded, index);
     (op ? op[5] : []).forEach((number, place) => {
       const [header, name] = loaded.data.fields[number];
+      if (loaded.rows[index][VALUES][place] === null) return;
       if (!found.length || found[found.length - 1][0] !== header) found.push([header, []]);
       found[found.length - 1][1].push([name, loaded.rows[index][VALUES][place]]);
     });
