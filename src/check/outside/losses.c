@@ -2,15 +2,20 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 
 #include "check/findings/checker_scope.h"
 #include "check/hooks_call.h"
 #include "check/rule.h"
 #include "check/shadow/memory.h"
 
-/* The beginning of the allocator's object; NULL: it is the C library. Written before the program runs. */
-static const void *allocator;
+/* Where the allocator's object is; nowhere if that is the C library. Written before the program runs. */
+static struct {
+    uintptr_t begin, end;
+    bool is_program;
+} allocator;
 
 static const void *object_of(const void *address)
 {
@@ -18,16 +23,40 @@ static const void *object_of(const void *address)
     return dladdr(address, &info) ? info.dli_fbase : NULL;
 }
 
+/* Sets the allocator if the function is in this object. */
+static int note_object(struct dl_phdr_info *info, size_t size, void *function)
+{
+    uintptr_t begin = UINTPTR_MAX, end = 0, at = (uintptr_t)function, entry = getauxval(AT_ENTRY);
+    for (int part = 0; part < info->dlpi_phnum; part++)
+        if (info->dlpi_phdr[part].p_type == PT_LOAD) {
+            uintptr_t from = info->dlpi_addr + info->dlpi_phdr[part].p_vaddr, to = from + info->dlpi_phdr[part].p_memsz;
+            begin = from < begin ? from : begin;
+            end = to > end ? to : end;
+        }
+    if (at < begin || at >= end)
+        return 0;
+    allocator.begin = begin;
+    allocator.end = end;
+    allocator.is_program = entry >= begin && entry < end;
+    return 1;
+}
+
 void losses_leave_out(const void *function)
 {
-    const void *object = object_of(function);
-    allocator = object != object_of((const void *)abort) ? object : NULL;
+    if (object_of(function) != object_of((const void *)abort))
+        dl_iterate_phdr(note_object, (void *)function);
+}
+
+static bool is_of_allocator(const void *caller)
+{
+    return (uintptr_t)caller >= allocator.begin && (uintptr_t)caller < allocator.end;
 }
 
 void losses_begin(struct memory_loss *loss)
 {
+    bool skipped = inside_checker || (is_of_allocator(loss->caller) && !allocator.is_program);
     loss->before = 0;
-    if (inside_checker || !shadow_may_hold(loss->begin, loss->length) || !shadow_try_lock())
+    if (skipped || !shadow_may_hold(loss->begin, loss->length) || !shadow_try_lock())
         return;
     loss->before = shadow_moment();
     shadow_unlock();
@@ -50,8 +79,7 @@ static bool report_work(const struct memory_loss *loss)
  * its hook was called (UCX). Takes locks of the loader. */
 static bool is_of_one_owner(const struct memory_loss *loss, const void *maker)
 {
-    const void *caller = object_of(loss->caller);
-    return caller == object_of(maker) && caller != allocator;
+    return !is_of_allocator(loss->caller) && object_of(loss->caller) == object_of(maker);
 }
 
 static bool find_next(const struct memory_loss *loss, uint64_t *serial, const void **maker)

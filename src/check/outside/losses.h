@@ -14,6 +14,7 @@ void losses_begin(struct memory_loss *);
 /* Reports the work or region that the call, which has succeeded, has taken this memory from. */
 void losses_end(const struct memory_loss *);
 
-/* Leaves out regions that calls of the allocator with this function take memory from, unless it is the C library: it
- * had the memory from the program before, and its locks may be held. Before the program runs. */
+/* Leaves out calls of the library that has this function of an allocator, unless it is the C library: it had the memory
+ * from the program before, and its locks may be held, which reporting needs. If it is the program itself, regions that
+ * its calls take memory from are left out. Before the program runs. */
 void losses_leave_out(const void *function);

@@ -104,11 +104,13 @@ static bool stays(const struct memory_loss *loss, int flags, int file, off64_t o
     return same;
 }
 
-/* Begins a mapping, which takes pages only at a fixed place. */
-static struct memory_loss begin_mapping(const char *call, void *at, size_t length, int flags, const void *caller)
+/* Begins a mapping, which takes pages only at a fixed place. One without any right is how some allocators unmap. */
+static struct memory_loss begin_mapping(const char *call, void *at, size_t length, int protection, int flags,
+                                        const void *caller)
 {
     struct memory_loss loss = {.before = 0};
-    return flags & MAP_FIXED ? begin_taking(MEMORY_REPLACED, call, at, length, caller) : loss;
+    enum memory_loss_kind kind = protection == PROT_NONE ? MEMORY_UNMAPPED : MEMORY_REPLACED;
+    return flags & MAP_FIXED ? begin_taking(kind, call, at, length, caller) : loss;
 }
 
 static void end_mapping(const struct memory_loss *loss, const void *result, int flags, int file, off64_t offset)
@@ -119,7 +121,7 @@ static void end_mapping(const struct memory_loss *loss, const void *result, int 
 
 static void *seen_mmap(void *at, size_t length, int protection, int flags, int file, off_t offset)
 {
-    struct memory_loss loss = begin_mapping("mmap", at, length, flags, __builtin_return_address(0));
+    struct memory_loss loss = begin_mapping("mmap", at, length, protection, flags, __builtin_return_address(0));
     void *result = really.mmap(at, length, protection, flags, file, offset);
     end_mapping(&loss, result, flags, file, offset);
     return result;
@@ -127,7 +129,7 @@ static void *seen_mmap(void *at, size_t length, int protection, int flags, int f
 
 static void *seen_mmap64(void *at, size_t length, int protection, int flags, int file, off64_t offset)
 {
-    struct memory_loss loss = begin_mapping("mmap", at, length, flags, __builtin_return_address(0));
+    struct memory_loss loss = begin_mapping("mmap", at, length, protection, flags, __builtin_return_address(0));
     void *result = really.mmap64(at, length, protection, flags, file, offset);
     end_mapping(&loss, result, flags, file, offset);
     return result;
@@ -146,7 +148,8 @@ static void *seen_mremap(void *from, size_t length, size_t wanted, int flags, ..
     va_end(more);
     struct memory_loss moved =
         begin_taking(flags & MREMAP_DONTUNMAP ? MEMORY_EMPTIED : MEMORY_UNMAPPED, "mremap", from, length, caller);
-    struct memory_loss covered = begin_mapping("mremap", to, wanted, flags & MREMAP_FIXED ? MAP_FIXED : 0, caller);
+    struct memory_loss covered =
+        begin_mapping("mremap", to, wanted, PROT_READ, flags & MREMAP_FIXED ? MAP_FIXED : 0, caller);
     void *result = really.mremap(from, length, wanted, flags, to);
     size_t left = result == from ? whole_pages(wanted) : 0;
     moved.begin += left;
