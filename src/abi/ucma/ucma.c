@@ -106,7 +106,9 @@ static int check_command(const struct ucma_call *call, const struct ucma_header 
 {
     const struct command *command = &commands[header->command];
     const struct cm *cm = call->channel->cm;
-    if (cm_is_inherited(cm) && !(command->how == waits && cm_is_over(cm)))
+    if (cm_is_over(cm) && command->how != waits) /* the process ends: nobody needs a line */
+        return not_refused(EIO);
+    if (cm_is_inherited(cm) && !cm_is_over(cm))
         return refuse(EIO, REASON_FORKED, "event channel of descriptor %d", call->fd);
     if (header->in < command->least_in)
         return refuse(EINVAL, REASON_CM_COMMAND_LENGTH, "command %u of %u bytes, at least %u", header->command,
