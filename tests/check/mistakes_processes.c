@@ -77,7 +77,7 @@ void use_in_child(enum loopback_variant variant)
     loopback_close(&loopback);
 }
 
-/* Makes a region and a queue pair; the twin makes them in a context of its own. */
+/* Makes queues; the twin makes them in a context of its own, and a region in its parent's. */
 void make_in_child(enum loopback_variant variant)
 {
     struct loopback loopback, own;
@@ -89,7 +89,8 @@ void make_in_child(enum loopback_variant variant)
         struct loopback *used = variant == TWIN ? &own : &loopback;
         struct ibv_qp_init_attr attr = {.send_cq = used->cq, .recv_cq = used->cq, .qp_type = IBV_QPT_RC};
         attr.cap = (struct ibv_qp_cap){.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1};
-        ibv_reg_mr(used->pd, used->memory, 8, 0);
+        ibv_reg_mr(loopback.pd, loopback.memory, 8, 0);
+        ibv_create_cq(used->context, 1, NULL, NULL, 0);
         ibv_create_qp(used->pd, &attr);
         _exit(0);
     }

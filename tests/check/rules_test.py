@@ -137,10 +137,10 @@ def different_packet_numbers_of_peers_are_seen():
     assert not _findings("psn", "twin", "notes")[0]
 
 
-def objects_that_a_child_makes_in_its_parents_context_are_seen():
+def queues_that_a_child_makes_in_its_parents_context_are_seen():
     found, done = _findings("made-in-child", "faulty", "adapter")
     assert [(one["rule"], one["text"].split(" in the child")[0]) for one in found] == [
-        ("used-in-child", "A call that makes an object"), ("used-in-child", "ibv_create_qp")], (found, told(done))
+        ("used-in-child", "A call that makes a queue"), ("used-in-child", "ibv_create_qp")], (found, told(done))
     assert not _findings("made-in-child", "twin", "adapter")[0]
 
 

@@ -1,15 +1,13 @@
 #include "check/shadow/created.h"
 
-#define MAKES "A call that makes an object"
-
 struct shadow *created_enter(enum shadow_kind kind, const void *handle, const struct ibv_context *context,
                              struct calls_subject subject)
 {
     struct place here;
     place_here(&here);
-    hooks_see_place(&here, MAKES);
-    if (kind != SHADOW_CONTEXT)
-        hooks_see_use(SHADOW_CONTEXT, context, MAKES);
+    hooks_see_place(&here, "A call that makes an object");
+    if (kind == SHADOW_CQ || kind == SHADOW_SRQ) /* other objects are the kernel's, which takes them from a child */
+        hooks_see_use(SHADOW_CONTEXT, context, "A call that makes a queue");
     shadow_lock();
     struct shadow *shadow = shadow_add(kind, handle, subject.number, &here);
     if (shadow)
