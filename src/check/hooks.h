@@ -44,8 +44,8 @@ struct hooks_waits {
     void (*missing)(struct shadow *qp, uint64_t naks);
     /* A thread has waited long for completions of a CQ whose last queue pair was destroyed with work under way. */
     void (*gone)(struct shadow *cq);
-    /* `messages` for the queue pair have found no receive since the last time. */
-    void (*ran_out)(struct shadow *qp, uint64_t messages);
+    /* The queue pair, which had no receive, has refused what its peer sent since the last time. */
+    void (*ran_out)(struct shadow *qp, uint64_t naks);
 };
 
 /* What the program does with librdmacm. */

@@ -140,7 +140,7 @@ static void end_receives(enum shadow_kind kind, const void *owner, uint64_t firs
     shadow_unlock();
 }
 
-/* Counts messages that found no receive, by the RNR NAKs to their peers. */
+/* Looks at the RNR NAKs to peers whose messages found no receive. */
 static void see_rnrs(struct ibv_qp *ibv)
 {
     struct qp *qp = (struct qp *)ibv;

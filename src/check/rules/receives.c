@@ -2,14 +2,16 @@
 #include "check/hooks.h"
 #include "diag/sentence.h"
 
-static void ran_out(struct shadow *qp, uint64_t messages)
+static void ran_out(struct shadow *qp, uint64_t naks)
 {
-    finding_add(&(struct finding_about){.rule = RULE_RECEIVES_RAN_OUT,
-                                        .kind = shadow_kind_name(qp->kind),
-                                        .number = qp->number,
-                                        .created = &qp->created},
-                "%llu message%s for queue pair 0x%x found no receive posted before this one, and had to be sent again",
-                (unsigned long long)messages, plural(messages), qp->number);
+    finding_add(
+        &(struct finding_about){.rule = RULE_RECEIVES_RAN_OUT,
+                                .kind = shadow_kind_name(qp->kind),
+                                .number = qp->number,
+                                .created = &qp->created},
+        "Queue pair 0x%x had no receive posted before this one for what its peer sent, and has refused that with "
+        "%llu RNR NAK%s",
+        qp->number, (unsigned long long)naks, plural(naks));
 }
 
 /* Reports a queue below its limit again: the event was fetched and the queue refilled, but no limit armed. */
