@@ -371,8 +371,9 @@ static const struct {
               "with handle 7: it is not polled, and the send queue is full, so that ibv_post_send gives ENOMEM"},
     {send_unsignalled, "2 work requests of queue pair 0x21 ended without a completion, as they are not signalled "
                        "(IBV_SEND_SIGNALED)"},
-    {have_post_refused_as_full, "2 work requests of queue pair 0x21 ended without a completion, as they are not signalled "
-                                "(IBV_SEND_SIGNALED)"},
+    {have_post_refused_as_full,
+     "2 work requests of queue pair 0x21 ended without a completion, as they are not signalled "
+     "(IBV_SEND_SIGNALED)"},
     {have_post_refused,
      "1 post to queue pair 0x21 was refused, and none was taken since: ibv_post_send failed for reason 328, "
      "The inline data is longer than the queue pair's max_inline_data, for which cap.max_inline_data of "
@@ -458,6 +459,8 @@ static const struct {
 static const struct facts_refused unknown_key = {.key = {7, true}},
                                   region = {.key = {7, true}, .size = {64, true}, .has = "no access"},
                                   ended = {.key = {7, true}, .base = {64, true}, .size = {0, true}, .gone = {1, true}},
+                                  cut = {.key = {7, true}, .size = {64, true}, .cut = {true, true}},
+                                  swapped = {.key = {7, true}, .size = {64, true}, .swapped = {true, true}},
                                   no_key = {.key = {0, true}, .access = "IBV_ACCESS_REMOTE_ATOMIC"},
                                   swapped = {.key = {7, true}, .key_swapped = {true, true}},
                                   unbound = {.key = {7, true}, .size = {0, true}, .window = {true, true}};
@@ -479,6 +482,9 @@ static const struct {
     {{.name = "REMOTE_KEY_UNKNOWN"}, 0, &no_key, DIAGNOSIS_ATOMIC_KEY},
     {{.name = "RECEIVE_PD"}, 0, &region, DIAGNOSIS_OTHER_DOMAIN},
     {{.name = "REMOTE_RANGE"}, 0, &region, DIAGNOSIS_OUT_OF_BOUNDS},
+    {{.name = "REMOTE_RANGE"}, 0, &cut, DIAGNOSIS_ADDRESS_CUT},
+    {{.name = "LOCAL_RANGE"}, 0, &cut, DIAGNOSIS_ADDRESS_CUT},
+    {{.name = "RECEIVE_RANGE"}, 0, &swapped, DIAGNOSIS_ADDRESS_SWAPPED},
     {{.name = "REMOTE_RANGE"}, 0, &unknown_key, DIAGNOSIS_OTHER_REASON},
     {{.name = "LOCAL_PERMISSION"}, 0, &region, DIAGNOSIS_NOT_PERMITTED},
     {{.name = "LOCAL_PERMISSION"}, 0, &unknown_key, DIAGNOSIS_OTHER_REASON},
@@ -664,13 +670,8 @@ static void a_sentence_without_room_ends_after_a_word(void **state)
     assert_string_equal(diagnose_words(DIAGNOSIS_PROCESS_STOPPED, &known, text, 4), "...");
 }
 
-TESTS(what_is_wrong_with_a_silent_peer_has_its_sentence,
-      a_queue_pair_that_is_its_own_peer_on_purpose_has_no_fault,
-      types_and_peers_are_compared_where_both_ends_have_a_connection,
-      what_a_queue_pair_waits_for_has_its_sentence,
-      facts_of_one_object_have_their_cause,
-      of_what_is_not_known_nothing_is_a_cause,
-      each_cause_has_a_case,
-      each_sentence_names_facts_that_there_are,
-      facts_that_are_not_known_are_no_zeros,
+TESTS(what_is_wrong_with_a_silent_peer_has_its_sentence, a_queue_pair_that_is_its_own_peer_on_purpose_has_no_fault,
+      types_and_peers_are_compared_where_both_ends_have_a_connection, what_a_queue_pair_waits_for_has_its_sentence,
+      facts_of_one_object_have_their_cause, of_what_is_not_known_nothing_is_a_cause, each_cause_has_a_case,
+      each_sentence_names_facts_that_there_are, facts_that_are_not_known_are_no_zeros,
       a_sentence_without_room_ends_after_a_word)

@@ -32,8 +32,9 @@ struct cause {
     bool shared, late;         /* the server has a shared receive queue; posts its receive when it is too late */
     bool third;                /* a third process has the shared receive queue, of XRC */
     bool window;               /* what the client names is a memory window of a half of the region */
-    bool no_key;               /* the client names the key 0 */
-    bool gone;                 /* the client deregisters its region before it posts */
+    enum { WHOLE, CUT, SWAPPED } address; /* of the memory that the client names */
+    bool no_key;                          /* the client names the key 0 */
+    bool gone;                            /* the client deregisters its region before it posts */
     bool segments; /* the client's is a raw packet queue pair, which sends IBV_WR_TSO with a strange header */
     /* The steps of the server before the client posts: STRANGE connects its queue pair with another queue pair of the
      * server. */
@@ -72,6 +73,8 @@ static const struct cause causes[] = {
     {.name = "atomic-key", .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD, .length = 8, .reads = 1, .no_key = true},
     {.name = "remote-permission", .opcode = IBV_WR_RDMA_WRITE, .length = 8, .access = IBV_ACCESS_REMOTE_WRITE},
     {.name = "qp-permission", .opcode = IBV_WR_RDMA_WRITE, .length = 8, .flags = IBV_ACCESS_REMOTE_WRITE},
+    {.name = "cut", .opcode = IBV_WR_RDMA_WRITE, .length = 8, .address = CUT},
+    {.name = "swapped", .opcode = IBV_WR_RDMA_WRITE, .length = 8, .address = SWAPPED},
     {.name = "misaligned", .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD, .length = 8, .offset = 4, .reads = 1},
     {.name = "no-receive", .opcode = IBV_WR_SEND, .length = 8, .rnr_retry = 2},
     {.name = "hang", .opcode = IBV_WR_SEND, .length = 8, .rnr_retry = 7, .hangs = true},
@@ -335,6 +338,8 @@ static void post_sends(void)
     struct ibv_sge sge = {(uintptr_t)memory, cause->length, mr->lkey + cause->local_key};
     struct ibv_send_wr wrs[MOST_BEHIND + 1], *bad;
     unsigned long address = peer->memory + (unsigned long)cause->offset;
+    if (cause->address)
+        address = cause->address == CUT ? (uint32_t)address : __builtin_bswap64(address);
     if (cause->gone && ibv_dereg_mr(mr))
         fail("not deregistered");
     for (unsigned i = 0; i <= cause->behind; i++) {

@@ -70,6 +70,14 @@ CAUSES = {
         "T S refused it: key K belongs to a region of 1024 bytes; 512 bytes at offset 768 do not fit (reason 207).",
         "T C completed it with IBV_WC_REM_ACCESS_ERR (reason 108).",
         "3 later work requests of C ended with IBV_WC_WR_FLUSH_ERR.", "\"softverbs explain 207\" has causes and cures."],
+    "cut": [
+        OWN_ERROR, WRITTEN, "T S refused it: address A was cut to 32 bits: it has the lower half of an address in the region of key K, "
+        "which has 1024 bytes at A, and not the upper one (reason 207).",
+        "T C completed it with IBV_WC_REM_ACCESS_ERR (reason 108).", "\"softverbs explain 207\" has causes and cures."],
+    "swapped": [
+        OWN_ERROR, WRITTEN, "T S refused it: address A has its bytes in the other order (be64toh): in this host's order it is in the "
+        "region of key K, which has 1024 bytes at A (reason 207).",
+        "T C completed it with IBV_WC_REM_ACCESS_ERR (reason 108).", "\"softverbs explain 207\" has causes and cures."],
     "remote-key": [
         OWN_ERROR, WRITTEN, f"T S refused it: {UNKNOWN_THERE} (reason 205).",
         "T C completed it with IBV_WC_REM_ACCESS_ERR (reason 108).", "\"softverbs explain 205\" has causes and cures."],

@@ -14,6 +14,7 @@
 #include "verbs/ask/qp_story.h"
 #include "verbs/ask/qp_waits.h"
 #include "verbs/memory/past_regions.h"
+#include "verbs/memory/wrong_address.h"
 #include "verbs/object/words.h"
 #include "verbs/qp/qp_datapath.h"
 #include "verbs/qp/qp_tell.h"
@@ -41,12 +42,20 @@ struct memory_texts {
     char asked[WORDS_SIZE], has[WORDS_SIZE], place[PAST_PLACE];
 };
 
+static void fill_wrong(struct facts_refused *facts, const struct story_memory *from)
+{
+    enum wrong_address wrong = wrong_address_find(from->address, from->base, from->known ? from->size : 0);
+    fact_put_flag(&facts->cut, wrong == WRONG_ADDRESS_CUT, true);
+    fact_put_flag(&facts->swapped, wrong == WRONG_ADDRESS_SWAPPED, true);
+}
+
 static void fill_memory(struct facts_refused *facts, const struct story_memory *from, int64_t epoch,
                         struct memory_texts *texts)
 {
     facts->access = words_access(from->access, texts->asked);
     FACTS_refused(FACT_FILL) if (from->known) facts->has = words_access(from->has, texts->has);
     else facts->base = facts->size = (struct fact_number){0};
+    fill_wrong(facts, from);
     if (from->gone)
         facts->place = past_regions_place(from->key, texts->place);
     else

@@ -10,6 +10,7 @@
 #include "tap/traffic.h"
 #include "verbs/memory/past_regions.h"
 #include "verbs/memory/rkeys.h"
+#include "verbs/memory/wrong_address.h"
 #include "verbs/object/lost_pairs.h"
 #include "verbs/object/process_objects.h"
 #include "verbs/object/words.h"
@@ -145,13 +146,23 @@ void qp_tell_lost(struct qp *qp, enum reason reason, uint32_t psn)
     traffic_note(qp_flow(qp), EVENT_PACKET_DROPPED, reason, psn);
 }
 
+static const char *wrong_words(uint64_t address, const struct region *region)
+{
+    static const char *const words[] = {
+        [WRONG_ADDRESS_UNKNOWN] = "",
+        [WRONG_ADDRESS_CUT] = "; the address was cut to 32 bits: it has the lower half of one in the region",
+        [WRONG_ADDRESS_SWAPPED] = "; with its bytes in the other order the address is in the region (be64toh)",
+    };
+    return words[wrong_address_find(address, region->base, region->length)];
+}
+
 void qp_tell_memory(struct qp *qp, uint32_t rkey, uint64_t address, uint32_t length, unsigned access,
                     enum reason reason)
 {
     lock_assert_held(&qp->lock);
     if (!log_wanted(LOG_WARN))
         return;
-    char words[WORDS_SIZE], has[WORDS_SIZE], bounds[WORDS_SIZE + 64] = "", call[2 * WORDS_SIZE + 192];
+    char words[WORDS_SIZE], has[WORDS_SIZE], bounds[WORDS_SIZE + 160] = "", call[2 * WORDS_SIZE + 288];
     const struct region *region = rkeys_find(process_objects(qp->process)->keys, rkey);
     if (!region && rkeys_find(process_objects(qp->process)->keys, __builtin_bswap32(rkey)))
         snprintf(bounds, sizeof bounds, "; with its bytes in the other order it is one of this process (ntohl)");
@@ -162,8 +173,9 @@ void qp_tell_memory(struct qp *qp, uint32_t rkey, uint64_t address, uint32_t len
     else if (region->kind == REGION_WINDOW && !region->length)
         snprintf(bounds, sizeof bounds, "; its memory window is not bound: it never was, or was invalidated");
     else if (region)
-        snprintf(bounds, sizeof bounds, "; the region is 0x%llx to 0x%llx with %s", (unsigned long long)region->base,
-                 (unsigned long long)(region->base + region->length), words_access(region->access, has));
+        snprintf(bounds, sizeof bounds, "; the region is 0x%llx to 0x%llx with %s%s", (unsigned long long)region->base,
+                 (unsigned long long)(region->base + region->length), words_access(region->access, has),
+                 wrong_words(address, region));
     snprintf(call, sizeof call, "qp 0x%x: qp 0x%x asks for %s to %u bytes at 0x%llx with rkey 0x%x%s", qp->number,
              qp->attr.dest_qp_num, words_access(access, words), length, (unsigned long long)address, rkey, bounds);
     keep_words(qp, reason, call);

@@ -39,6 +39,7 @@ struct side {
     bool elsewhere;                                 /* it meets in a separate directory */
     bool sends_too;                                 /* the second one */
     const char *host;                               /* a network namespace, whose interface is eth0; NULL: this one */
+    enum { WHOLE, CUT, SWAPPED } address;           /* of the peer's memory */
     uint64_t offset, iova;                          /* of the region, 0: its own address */
 };
 
@@ -167,6 +168,18 @@ static void out_of_bounds(struct side *side)
     side->offset = SIZE - 4;
 }
 
+static void cut_address(struct side *side)
+{
+    side->opcode = IBV_WR_RDMA_WRITE;
+    side->address = CUT;
+}
+
+static void swapped_address(struct side *side)
+{
+    side->opcode = IBV_WR_RDMA_READ;
+    side->address = SWAPPED;
+}
+
 static void no_remote_read(struct side *side)
 {
     side->opcode = IBV_WR_RDMA_READ;
@@ -285,6 +298,8 @@ static const struct mistake {
     {"own-rkey", own_rkey, right},
     {"second-lkey", second_key, right},
     {"out-of-bounds", out_of_bounds, right},
+    {"cut-address", cut_address, right},
+    {"swapped-address", swapped_address, right},
     {"no-remote-read", no_remote_read, no_remote_read},
     {"no-qp-access", no_qp_access, no_qp_access},
     {"small-cq", small_cq, small_cq},
@@ -429,6 +444,14 @@ static void post_receives(struct side *side)
             end_with("ibv_post_recv", errno);
 }
 
+static uint64_t named_address(const struct side *side)
+{
+    uint64_t address = side->theirs.memory + side->offset;
+    if (side->address == CUT)
+        return (uint32_t)address;
+    return side->address == SWAPPED ? __builtin_bswap64(address) : address;
+}
+
 static void post_work(struct side *side)
 {
     struct ibv_sge sges[] = {{(uintptr_t)side->mr->addr, 0, 0},
@@ -438,7 +461,7 @@ static void post_work(struct side *side)
                              .num_sge = side->second_key ? 2 : 1,
                              .opcode = side->opcode,
                              .send_flags = IBV_SEND_SIGNALED,
-                             .wr.rdma = {.remote_addr = side->theirs.memory + side->offset,
+                             .wr.rdma = {.remote_addr = named_address(side),
                                          .rkey = side->own_rkey ? side->mr->rkey : side->theirs.rkey}},
                        *bad;
     for (int i = 0; i < side->sends; i++)

@@ -170,6 +170,13 @@ def an_access_out_of_bounds_says_which_they_are():
     assert end - base == 8192 and address == end - 4, line
 
 
+def an_address_that_was_cut_or_turned_is_named():
+    ours, _ = _lines("cut-address")
+    _one(ours, "qp 0x", "asks for", "; the address was cut to 32 bits: it has the lower half of one in the region", "(reason 207)")
+    ours, _ = _lines("swapped-address")
+    _one(ours, "qp 0x", "asks for", "; with its bytes in the other order the address is in the region (be64toh)", "(reason 207)")
+
+
 def an_access_flag_that_is_missing_is_seen_beside_what_there_is():
     ours, _ = _lines("no-remote-read")
     _one(ours, "asks for IBV_ACCESS_REMOTE_READ", "with IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE: ", "(reason 208)")

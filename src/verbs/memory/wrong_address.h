@@ -1,0 +1,25 @@
+/* How an address outside of a region came of one inside, where that is sure enough to be said. */
+#pragma once
+
+#include <stdint.h>
+
+enum wrong_address {
+    WRONG_ADDRESS_UNKNOWN,
+    WRONG_ADDRESS_CUT,    /* its lower half is that of an address in the region; the upper one has no bit, or all */
+    WRONG_ADDRESS_SWAPPED /* with its bytes in the other order it is in the region */
+};
+
+/* A region of `size` bytes from `base`. Of a large one, or of a small number, which may be an offset, the lower half
+ * says nothing. */
+static inline enum wrong_address wrong_address_find(uint64_t address, uint64_t base, uint64_t size)
+{
+    const uint64_t half = UINT64_C(1) << 32, large = UINT64_C(1) << 28;
+    uint64_t upper = address >> 32, moved = (uint32_t)(address - base);
+    if (address - base < size)
+        return WRONG_ADDRESS_UNKNOWN;
+    if (__builtin_bswap64(address) - base < size)
+        return WRONG_ADDRESS_SWAPPED;
+    if ((upper && upper != UINT32_MAX) || base < half || size > large || address < size)
+        return WRONG_ADDRESS_UNKNOWN;
+    return moved < size ? WRONG_ADDRESS_CUT : WRONG_ADDRESS_UNKNOWN;
+}
