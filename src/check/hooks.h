@@ -58,6 +58,15 @@ struct hooks_cm {
     void (*acknowledged_again)(const struct place *first);
 };
 
+/* The mistakes of a call of builders (ibv_wr_post(3)). */
+enum hooks_built {
+    HOOKS_STARTED_TWICE,
+    HOOKS_NOT_STARTED,
+    HOOKS_NOT_ASKED, /* by send_ops_flags */
+    HOOKS_NOTHING_BEGUN,
+    HOOKS_DATA_TWICE,
+};
+
 struct hooks {
     /* Called before the library has the work; `owner` is a QP, or the SRQ of a receive. */
     void (*posted)(struct shadow *owner, struct wqe *);
@@ -68,6 +77,8 @@ struct hooks {
     void (*completed)(struct shadow *qp, struct wqe *, const struct hooks_completion *);
     /* The library took no more work of this post. `owner` is a QP, or the SRQ of a receive. */
     void (*refused)(struct shadow *owner, const struct shadow_refused *);
+    /* A call of a builder out of turn; the library has not seen it yet. */
+    void (*built)(struct shadow *qp, enum hooks_built, const char *call);
     /* ibv_modify_qp succeeded. */
     void (*modified)(struct shadow *qp, const struct ibv_qp_attr *, int mask);
     /* The queue pair is connected with a queue pair of this host, which is in RTS, too. */

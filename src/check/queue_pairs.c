@@ -8,7 +8,14 @@
 #include "check/shadow/created.h"
 #include "verbs/qp/kind.h"
 
-static void note_qp(struct ibv_qp *qp, const struct ibv_qp_cap *cap, bool signals_all)
+/* The wishes of a program for a queue pair. */
+struct wishes {
+    uint64_t builders;
+    uint32_t inline_data;
+    bool signals_all;
+};
+
+static void note_qp(struct ibv_qp *qp, const struct ibv_qp_cap *cap, const struct wishes *wishes)
 {
     struct shadow *shadow = created_enter(SHADOW_QP, qp, qp->context, CALLS_SUBJECT(qp));
     if (shadow) {
@@ -19,13 +26,23 @@ static void note_qp(struct ibv_qp *qp, const struct ibv_qp_cap *cap, bool signal
             shadow->qp.srq->srq.users++;
         shadow->qp.cap = *cap;
         shadow->qp.type = qp->qp_type;
-        shadow->qp.signals_all = signals_all;
+        shadow->qp.signals_all = wishes->signals_all;
+        shadow->qp.builders = wishes->builders;
+        shadow->qp.inline_asked = wishes->inline_data;
         shadow->qp.datagrams = 1u << qp->qp_type & qp_kind_types(QP_DATAGRAM);
         shadow->qp.may_lose_parts = !(1u << qp->qp_type & (qp_kind_types(QP_RELIABLE) | qp_kind_types(QP_DATAGRAM)));
         shadow->td = created_td_of(qp->pd);
         HOOKS_CALL(memory.queued, shadow);
     }
     shadow_unlock();
+}
+
+/* The library grants more inline data than was asked for. A program that goes by the answer is right: it gets none that
+ * the rule would hold against it. */
+static void answer(struct ibv_qp_cap *cap, uint32_t inline_asked)
+{
+    if (rule_chosen.rules[RULE_INLINE_UNASKED] && cap->max_inline_data > inline_asked)
+        cap->max_inline_data = inline_asked;
 }
 
 /* Returns true if a new queue pair names a destroyed queue. */
@@ -42,9 +59,12 @@ static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr
     hooks_see_use(SHADOW_CONTEXT, pd->context, "ibv_create_qp");
     if (names_gone(attr->send_cq, attr->recv_cq, attr->srq, "ibv_create_qp"))
         return errno = EINVAL, NULL;
+    const struct wishes wishes = {.inline_data = attr->cap.max_inline_data, .signals_all = attr->sq_sig_all};
     struct ibv_qp *qp = CREATED(layer_below(ibv_create_qp)(pd, attr), ibv_create_qp);
     if (qp)
-        note_qp(qp, &attr->cap, attr->sq_sig_all);
+        note_qp(qp, &attr->cap, &wishes);
+    if (qp)
+        answer(&attr->cap, wishes.inline_data);
     return qp;
 }
 
@@ -53,10 +73,30 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_in
     hooks_see_use(SHADOW_CONTEXT, context, "ibv_create_qp_ex");
     if (names_gone(attr->send_cq, attr->recv_cq, attr->srq, "ibv_create_qp_ex"))
         return errno = EINVAL, NULL;
+    const struct wishes wishes = {.builders =
+                                      attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS ? attr->send_ops_flags : 0,
+                                  .inline_data = attr->cap.max_inline_data,
+                                  .signals_all = attr->sq_sig_all};
     struct ibv_qp *qp = CREATED(layer_below(ibv_create_qp_ex)(context, attr), ibv_create_qp_ex);
     if (qp)
-        note_qp(qp, &attr->cap, attr->sq_sig_all);
+        note_qp(qp, &attr->cap, &wishes);
+    if (qp)
+        answer(&attr->cap, wishes.inline_data);
     return qp;
+}
+
+static int query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)
+{
+    int result = layer_below(ibv_query_qp)(qp, attr, mask, init);
+    shadow_lock();
+    const struct shadow *shadow = shadow_find(SHADOW_QP, qp);
+    if (shadow && !result) {
+        answer(&attr->cap, shadow->qp.inline_asked);
+        if (init)
+            answer(&init->cap, shadow->qp.inline_asked);
+    }
+    shadow_unlock();
+    return result;
 }
 
 static uint8_t ways_of(enum ibv_qp_type type)
@@ -128,5 +168,6 @@ void queue_pairs_fill(struct calls *calls)
 {
     calls->ibv_create_qp = create_qp;
     calls->ibv_create_qp_ex = create_qp_ex;
+    calls->ibv_query_qp = query_qp;
     calls->ibv_modify_qp = modify_qp;
 }

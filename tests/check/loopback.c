@@ -61,14 +61,18 @@ struct ibv_qp *loopback_make_qp(const struct loopback *loopback, const struct lo
         .srq = loopback->srq,
         .pd = loopback->domain ? loopback->domain : loopback->pd,
         .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
-        .send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_READ,
+        .send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_READ |
+                          IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD,
         .cap = {.max_send_wr = LOOPBACK_DEPTH,
                 .max_recv_wr = LOOPBACK_DEPTH,
                 .max_send_sge = 2,
                 .max_recv_sge = 2,
-                .max_inline_data = 256},
+                .max_inline_data = options->no_inline ? 0 : 256},
     };
-    struct ibv_qp *qp = ibv_create_qp_ex(loopback->context, &attr);
+    struct ibv_qp_init_attr plain = {
+        .send_cq = loopback->cq, .recv_cq = loopback->cq, .qp_type = IBV_QPT_RC, .cap = attr.cap};
+    struct ibv_qp *qp =
+        options->plain ? ibv_create_qp(loopback->pd, &plain) : ibv_create_qp_ex(loopback->context, &attr);
     MUST(qp);
     return qp;
 }

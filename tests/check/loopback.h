@@ -23,6 +23,8 @@ struct loopback_options {
     uint8_t depth, target_depth; /* max_rd_atomic, max_dest_rd_atomic; 0: 4 */
     uint32_t rq_psn;
     unsigned access; /* qp_access_flags; 0: all that is remote */
+    bool no_inline;  /* max_inline_data 0 */
+    bool plain;      /* no builders, which devices of iWARP lack */
     int target_gid;  /* the index of the device's GID that is dgid, from its first on */
 };
 

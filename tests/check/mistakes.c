@@ -494,6 +494,14 @@ static const struct {
     {"post-refused", ignore_refusal},
     {"refused-full", fill_and_ignore},
     {"failed-one", fail_one_of_two},
+    {"inline-unasked", post_inline_unasked},
+    {"atomic-misaligned", misalign_atomic},
+    {"atomic-key-zero", misplace_key},
+    {"read-sink-access", read_into_closed_memory},
+    {"builder-order", build_out_of_turn},
+    {"builders", build_wrongly},
+    {"spoilt-address", spoil_address},
+    {"ah-domain", use_foreign_address},
 };
 
 int main(int argc, char **argv)

@@ -46,6 +46,13 @@ void miss_event(enum loopback_variant);
 /* mistakes_posts.c */
 void ignore_refusal(enum loopback_variant);
 void fill_and_ignore(enum loopback_variant);
+void post_inline_unasked(enum loopback_variant);
+void misalign_atomic(enum loopback_variant);
+void misplace_key(enum loopback_variant);
+void read_into_closed_memory(enum loopback_variant);
+void build_out_of_turn(enum loopback_variant);
+void build_wrongly(enum loopback_variant);
+void spoil_address(enum loopback_variant);
 
 /* mistakes_waiting.c */
 void acknowledge_twice(enum loopback_variant);
@@ -71,6 +78,7 @@ void destroy_inside(enum loopback_variant);
 void name_wrong_region(enum loopback_variant);
 void poll_nothing(enum loopback_variant);
 void destroy_address(enum loopback_variant);
+void use_foreign_address(enum loopback_variant);
 
 /* mistakes_attributes.c */
 void connect_without_timeout(enum loopback_variant);

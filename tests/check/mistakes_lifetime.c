@@ -115,11 +115,11 @@ void poll_nothing(enum loopback_variant variant)
     loopback_close(&loopback);
 }
 
-static struct ibv_ah *make_ah(const struct loopback *loopback)
+static struct ibv_ah *make_ah(const struct loopback *loopback, struct ibv_pd *pd)
 {
     struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1, .grh.hop_limit = 64};
     MUST(!ibv_query_gid(loopback->context, 1, 0, &attr.grh.dgid));
-    struct ibv_ah *ah = ibv_create_ah(loopback->pd, &attr);
+    struct ibv_ah *ah = ibv_create_ah(pd, &attr);
     MUST(ah);
     return ah;
 }
@@ -141,12 +141,43 @@ static struct ibv_qp *make_datagram_qp(const struct loopback *loopback)
     return qp;
 }
 
+/* An address handle of another domain. Work requests by lists; by builders. */
+void use_foreign_address(enum loopback_variant variant)
+{
+    struct loopback loopback;
+    loopback_open(&loopback, &(struct loopback_options){0});
+    struct ibv_pd *other = ibv_alloc_pd(loopback.context);
+    MUST(other);
+    struct ibv_ah *ah = make_ah(&loopback, variant == TWIN ? loopback.pd : other);
+    struct ibv_qp *qp = make_datagram_qp(&loopback);
+    struct ibv_sge piece = loopback_piece(&loopback, 0, 64);
+    struct ibv_send_wr *rest, wr = {.opcode = IBV_WR_SEND, .sg_list = &piece, .num_sge = 1};
+    wr.send_flags = IBV_SEND_SIGNALED;
+    wr.wr.ud.ah = ah;
+    wr.wr.ud.remote_qpn = qp->qp_num;
+    wr.wr.ud.remote_qkey = 7;
+    if (variant == NEIGHBOUR) {
+        struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(qp);
+        ibv_wr_start(ex);
+        ex->wr_flags = IBV_SEND_SIGNALED;
+        ibv_wr_send(ex); /* ah-domain neighbour */
+        ibv_wr_set_ud_addr(ex, ah, qp->qp_num, 7);
+        ibv_wr_set_sge(ex, piece.lkey, piece.addr, piece.length);
+        MUST(!ibv_wr_complete(ex));
+    } else {
+        MUST(!ibv_post_send(qp, &wr, &rest)); /* ah-domain faulty */
+    }
+    loopback_poll(&loopback, 1);
+    MUST(!ibv_destroy_ah(ah) && !ibv_dealloc_pd(other) && !ibv_destroy_qp(qp));
+    loopback_close(&loopback);
+}
+
 /* Work requests by lists; by builders. */
 void destroy_address(enum loopback_variant variant)
 {
     struct loopback loopback;
     loopback_open(&loopback, &(struct loopback_options){0});
-    struct ibv_ah *ah = make_ah(&loopback);
+    struct ibv_ah *ah = make_ah(&loopback, loopback.pd);
     struct ibv_qp *qp = make_datagram_qp(&loopback);
     struct ibv_sge piece = loopback_piece(&loopback, 0, 64);
     struct ibv_send_wr *rest, wr = {.opcode = IBV_WR_SEND, .sg_list = &piece, .num_sge = 1};

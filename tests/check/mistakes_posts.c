@@ -91,3 +91,171 @@ void fill_and_ignore(enum loopback_variant variant)
     poll_in_vain(&loopback);
     loopback_close(&loopback);
 }
+
+/* 16 bytes by lists; by builders. The twin has a queue pair that asked for them. */
+void post_inline_unasked(enum loopback_variant variant)
+{
+    struct loopback loopback;
+    loopback_open(&loopback, &(struct loopback_options){.no_inline = variant != TWIN});
+    struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(loopback.qp[0]);
+    if (variant != NEIGHBOUR) {
+        MUST(!WRITE(&loopback, 0, 16, IBV_SEND_SIGNALED | IBV_SEND_INLINE)); /* inline-unasked faulty */
+    } else {
+        ibv_wr_start(qp);
+        qp->wr_flags = IBV_SEND_SIGNALED;
+        /* inline-unasked neighbour */
+        ibv_wr_rdma_write(qp, loopback.mr->rkey, (uintptr_t)loopback.memory + LOOPBACK_MEMORY / 2);
+        ibv_wr_set_inline_data(qp, loopback.memory, 16);
+        MUST(!ibv_wr_complete(qp));
+    }
+    loopback_poll(&loopback, 1);
+    loopback_close(&loopback);
+}
+
+static int add_by_builder(struct loopback *loopback, uint32_t rkey, uint64_t address)
+{
+    struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(loopback->qp[0]);
+    ibv_wr_start(qp);
+    qp->wr_flags = IBV_SEND_SIGNALED;
+    /* atomic-misaligned neighbour */
+    /* atomic-key-zero neighbour */
+    ibv_wr_atomic_fetch_add(qp, rkey, address, 1);
+    ibv_wr_set_sge(qp, loopback->mr->lkey, (uintptr_t)loopback->memory, 8);
+    return ibv_wr_complete(qp);
+}
+
+/* 4 bytes beside it; 1 byte. */
+void misalign_atomic(enum loopback_variant variant)
+{
+    struct loopback loopback;
+    loopback_open(&loopback, &(struct loopback_options){0});
+    struct ibv_sge piece = loopback_piece(&loopback, 0, 8);
+    struct ibv_send_wr *rest, wr = {.sg_list = &piece, .num_sge = 1, .opcode = IBV_WR_ATOMIC_CMP_AND_SWP};
+    wr.send_flags = IBV_SEND_SIGNALED;
+    wr.wr.atomic.remote_addr = piece.addr + LOOPBACK_MEMORY / 2 + (variant == TWIN ? 8 : 4);
+    wr.wr.atomic.rkey = loopback.mr->rkey;
+    if (variant == NEIGHBOUR)
+        MUST(!add_by_builder(&loopback, loopback.mr->rkey, piece.addr + LOOPBACK_MEMORY / 2 + 1));
+    else
+        MUST(!ibv_post_send(loopback.qp[0], &wr, &rest)); /* atomic-misaligned faulty */
+    loopback_poll(&loopback, 1);
+    loopback_close(&loopback);
+}
+
+/* The member of another operation; a builder with a key that was never set. */
+void misplace_key(enum loopback_variant variant)
+{
+    struct loopback loopback;
+    loopback_open(&loopback, &(struct loopback_options){0});
+    struct ibv_sge piece = loopback_piece(&loopback, 0, 8);
+    struct ibv_send_wr *rest, wr = {.sg_list = &piece, .num_sge = 1, .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD};
+    wr.send_flags = IBV_SEND_SIGNALED;
+    wr.wr.atomic.remote_addr = piece.addr + LOOPBACK_MEMORY / 2;
+    if (variant == TWIN)
+        wr.wr.atomic.rkey = loopback.mr->rkey;
+    else
+        wr.wr.rdma.rkey = loopback.mr->rkey;
+    if (variant == NEIGHBOUR)
+        MUST(!add_by_builder(&loopback, 0, piece.addr + LOOPBACK_MEMORY / 2));
+    else
+        MUST(!ibv_post_send(loopback.qp[0], &wr, &rest)); /* atomic-key-zero faulty */
+    loopback_poll(&loopback, 1);
+    loopback_close(&loopback);
+}
+
+/* A region that peers may only read; one that is closed to them. */
+void read_into_closed_memory(enum loopback_variant variant)
+{
+    static const int access[] = {[FAULTY] = IBV_ACCESS_REMOTE_READ, [TWIN] = IBV_ACCESS_REMOTE_WRITE, [NEIGHBOUR] = 0};
+    struct loopback loopback;
+    loopback_open(&loopback, &(struct loopback_options){.plain = true, .no_inline = true});
+    struct ibv_mr *mr = ibv_reg_mr(loopback.pd, loopback.memory, 4096, IBV_ACCESS_LOCAL_WRITE | access[variant]);
+    MUST(mr);
+    struct ibv_sge piece = {(uintptr_t)loopback.memory, variant == NEIGHBOUR ? 4096 : 64, mr->lkey};
+    struct ibv_send_wr *rest, wr = {.sg_list = &piece, .num_sge = 1, .opcode = IBV_WR_RDMA_READ};
+    wr.send_flags = IBV_SEND_SIGNALED;
+    wr.wr.rdma.remote_addr = piece.addr + LOOPBACK_MEMORY / 2;
+    wr.wr.rdma.rkey = loopback.mr->rkey;
+    if (variant == NEIGHBOUR)
+        MUST(!ibv_post_send(loopback.qp[0], &wr, &rest)); /* read-sink-access neighbour */
+    else
+        MUST(!ibv_post_send(loopback.qp[0], &wr, &rest)); /* read-sink-access faulty */
+    loopback_poll(&loopback, 1);
+    MUST(!ibv_dereg_mr(mr));
+    loopback_close(&loopback);
+}
+
+/* An operation that was not asked for; data that is set twice. The twin gives a batch up, and asks for what it does. */
+void build_out_of_turn(enum loopback_variant variant)
+{
+    struct loopback loopback;
+    loopback_open(&loopback, &(struct loopback_options){0});
+    struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(loopback.qp[0]);
+    uint64_t target = (uintptr_t)loopback.memory + LOOPBACK_MEMORY / 2;
+    if (variant == TWIN) {
+        ibv_wr_start(qp);
+        ibv_wr_rdma_write(qp, loopback.mr->rkey, target);
+        ibv_wr_abort(qp);
+    }
+    ibv_wr_start(qp);
+    qp->wr_flags = IBV_SEND_SIGNALED;
+    if (variant == FAULTY)
+        ibv_wr_rdma_write_imm(qp, loopback.mr->rkey, target, 7); /* builder-order faulty */
+    else
+        ibv_wr_rdma_write(qp, loopback.mr->rkey, target);
+    if (variant != FAULTY)
+        ibv_wr_set_sge(qp, loopback.mr->lkey, (uintptr_t)loopback.memory, 8);
+    if (variant == NEIGHBOUR)
+        ibv_wr_set_sge(qp, loopback.mr->lkey, (uintptr_t)loopback.memory + 64, 8); /* builder-order neighbour */
+    if (variant == FAULTY)
+        ibv_wr_abort(qp);
+    else
+        MUST(!ibv_wr_complete(qp));
+    if (variant != FAULTY)
+        loopback_poll(&loopback, 1);
+    loopback_close(&loopback);
+}
+
+/* Each of the other mistakes; the twin has several operations in a batch, one without data, and two batches. */
+void build_wrongly(enum loopback_variant variant)
+{
+    struct loopback loopback;
+    loopback_open(&loopback, &(struct loopback_options){0});
+    struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(loopback.qp[0]);
+    uint64_t target = (uintptr_t)loopback.memory + LOOPBACK_MEMORY / 2;
+    qp->wr_flags = IBV_SEND_SIGNALED;
+    for (int batches = 0; variant == TWIN && batches < 2; batches++) {
+        ibv_wr_start(qp);
+        ibv_wr_rdma_write(qp, loopback.mr->rkey, target);
+        ibv_wr_set_sge(qp, loopback.mr->lkey, (uintptr_t)loopback.memory, 8);
+        ibv_wr_rdma_write(qp, loopback.mr->rkey, target + 8);
+        ibv_wr_set_inline_data(qp, loopback.memory, 8);
+        ibv_wr_rdma_write(qp, loopback.mr->rkey, target + 16);
+        MUST(!ibv_wr_complete(qp));
+        loopback_poll(&loopback, 3);
+    }
+    if (variant != TWIN) {
+        ibv_wr_start(qp);
+        ibv_wr_start(qp);
+        ibv_wr_set_sge(qp, loopback.mr->lkey, (uintptr_t)loopback.memory, 8);
+        (void)ibv_wr_complete(qp);
+        ibv_wr_complete(qp);
+    }
+    loopback_close(&loopback);
+}
+
+/* The address of an element is cut to 32 bits; its bytes are in the other order. */
+void spoil_address(enum loopback_variant variant)
+{
+    struct loopback loopback;
+    loopback_open(&loopback, &(struct loopback_options){0});
+    struct ibv_sge piece = loopback_piece(&loopback, 0, 8);
+    struct ibv_send_wr *rest, wr = {.sg_list = &piece, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE};
+    wr.send_flags = IBV_SEND_SIGNALED;
+    wr.wr.rdma.remote_addr = piece.addr + LOOPBACK_MEMORY / 2;
+    wr.wr.rdma.rkey = loopback.mr->rkey;
+    piece.addr = variant == FAULTY ? (uint32_t)piece.addr : __builtin_bswap64(piece.addr);
+    MUST(!ibv_post_send(loopback.qp[0], &wr, &rest));
+    loopback_poll(&loopback, 1);
+    loopback_close(&loopback);
+}

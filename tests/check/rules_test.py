@@ -21,6 +21,10 @@ CONNECTIONS = f"{PROGRAM}_connections"  # with librdmacm
 SOURCES = sorted(glob.glob(os.path.join(HERE, "mistakes*.c")))
 # The rules that a case breaks beside its own, as one mistake often causes others.
 TOO = {
+    ("atomic-misaligned", "faulty"): ("failed-work",),
+    ("atomic-misaligned", "neighbour"): ("failed-work",),
+    ("atomic-key-zero", "faulty"): ("failed-work",),
+    ("atomic-key-zero", "neighbour"): ("failed-work",),
     ("cq-overrun", "neighbour"): ("buffers-overlap",),
     ("cq-overrun", "faulty"): ("never-polled",),
     ("never-polled", "neighbour"): ("never-destroyed",),
@@ -51,6 +55,8 @@ def _needs_disk():
 
 # The machine must have this for the cases of a rule.
 NEEDS = {"file-not-pinned": _needs_disk}
+# The devices that have the rules.
+PROFILES = {"read-sink-access": "siw"}
 
 # The rules that report it instead when the rule is off.
 INSTEAD = {"inline-missing": ("send-buffer-changed",)}
@@ -82,7 +88,8 @@ def _findings(rule, variant, words):
     """The program's report; it must end well."""
     NEEDS.get(rule, lambda: None)()
     path = f"{TEMPORARY}/{rule}-{variant}.json"
-    done = softverbs("run", f"--check={words}", f"--check-report={path}", "--", _program(rule), rule, variant)
+    options = [f"--profile={PROFILES[rule]}"] if rule in PROFILES else []
+    done = softverbs("run", *options, f"--check={words}", f"--check-report={path}", "--", _program(rule), rule, variant)
     assert done.returncode == 0, told(done)
     with open(path, encoding="utf-8") as file:
         lines = [json.loads(line) for line in file]
@@ -196,6 +203,22 @@ def a_full_queue_whose_refusals_nobody_looked_at_is_seen():
     found, done = _findings("refused-full", "faulty", "notes")
     assert [one["rule"] for one in found] == ["post-refused"] and "reason 327" in found[0]["text"], (found, told(done))
     assert not _findings("refused-full", "twin", "notes")[0]
+
+
+def builders_out_of_turn_are_seen():
+    found, done = _findings("builders", "faulty", "builder-order")
+    said = [one["text"].split(" of queue pair")[0] + one["text"].split(" is called", 1)[1] for one in found]
+    assert said == ["ibv_wr_start between ibv_wr_start and ibv_wr_complete or ibv_wr_abort of the same thread",
+                    "ibv_wr_set_sge, and no work request was begun since ibv_wr_start",
+                    "ibv_wr_complete, and ibv_wr_start was not"], (found, told(done))
+    assert not _findings("builders", "twin", "notes")[0]
+
+
+def addresses_that_were_cut_or_turned_are_named():
+    for variant, words in (("faulty", "which has an address with this lower half: the upper one was cut off"),
+                           ("neighbour", "which has the address whose bytes are in the other order (be64toh)")):
+        found, done = _findings("spoilt-address", variant, "wrong-key")
+        assert [one["rule"] for one in found] == ["wrong-key"] and words in found[0]["text"], (found, told(done))
 
 
 def _add_cases(module):

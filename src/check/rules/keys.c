@@ -3,6 +3,7 @@
 
 #include "check/findings/finding.h"
 #include "check/shadow/flight.h"
+#include "verbs/memory/wrong_address.h"
 #include "verbs/object/domain.h"
 
 enum { WHY = 120 };
@@ -21,7 +22,12 @@ static bool is_outside(const struct ibv_sge *sge, const struct shadow_mr *mr, ch
     uint64_t offset = sge->addr - mr->iova, left = offset <= mr->length ? mr->length - offset : 0;
     if (!mr->address || (offset <= mr->length && sge->length <= left))
         return false;
-    if (sge->addr < mr->iova)
+    enum wrong_address wrong = wrong_address_find(sge->addr, mr->iova, mr->length);
+    if (wrong == WRONG_ADDRESS_CUT)
+        snprintf(why, WHY, "which has an address with this lower half: the upper one was cut off");
+    else if (wrong == WRONG_ADDRESS_SWAPPED)
+        snprintf(why, WHY, "which has the address whose bytes are in the other order (be64toh)");
+    else if (sge->addr < mr->iova)
         snprintf(why, WHY, "which begins %llu bytes after it", (unsigned long long)(mr->iova - sge->addr));
     else
         snprintf(why, WHY, "which ends %llu bytes before its end",
@@ -64,4 +70,26 @@ static void judge_keys(struct shadow *owner, struct wqe *wqe)
                 (unsigned long long)wqe->wr_id);
 }
 
-const struct hooks rules_keys = {.posted = judge_keys};
+static void judge_address(struct shadow *owner, const struct wqe *wqe)
+{
+    const struct shadow *ah = wqe->ah ? shadow_find(SHADOW_AH, wqe->ah) : NULL;
+    struct ibv_pd *pd = ah ? ((const struct ibv_ah *)ah->handle)->pd : NULL;
+    struct ibv_pd *own = ((const struct ibv_qp *)owner->handle)->pd;
+    if (!pd || !own || pd_of(pd) == pd_of(own))
+        return;
+    finding_add(&(struct finding_about){.rule = RULE_AH_DOMAIN,
+                                        .kind = shadow_kind_name(ah->kind),
+                                        .number = ah->number,
+                                        .posted = wqe->posted,
+                                        .created = &ah->created},
+                "A %s of queue pair 0x%x names an address handle of another protection domain (wr_id %llu)",
+                wqe_name(wqe), owner->number, (unsigned long long)wqe->wr_id);
+}
+
+static void judge_work(struct shadow *owner, struct wqe *wqe)
+{
+    judge_keys(owner, wqe);
+    judge_address(owner, wqe);
+}
+
+const struct hooks rules_keys = {.posted = judge_work};

@@ -61,6 +61,14 @@ static uint8_t flags_of_send(const struct shadow *qp, enum ibv_wr_opcode opcode,
     return (uint8_t)flags;
 }
 
+/* The addresses of all operations are at one place. */
+static void set_remote(struct wqe *wqe, const struct ibv_send_wr *wr)
+{
+    bool atomic = wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+    wqe->remote = wr->wr.rdma.remote_addr;
+    wqe->rkey = atomic ? wr->wr.atomic.rkey : wr->wr.rdma.rkey;
+}
+
 uint64_t flight_begin_sends(struct shadow *qp, const struct ibv_send_wr *wr, const void *posted)
 {
     shadow_assert_locked();
@@ -71,7 +79,10 @@ uint64_t flight_begin_sends(struct shadow *qp, const struct ibv_send_wr *wr, con
             break;
         wqe_begin(wqe, wr->wr_id, posted, wr->opcode, flags_of_send(qp, wr->opcode, wr->send_flags));
         wqe_set_list(wqe, wr->sg_list, wr->num_sge, qp->qp.cap.max_send_sge);
-        wqe->ah = qp->qp.datagrams ? wr->wr.ud.ah : NULL;
+        if (qp->qp.datagrams)
+            wqe->ah = wr->wr.ud.ah;
+        else
+            set_remote(wqe, wr);
         enter(qp, &qp->qp.sends, wqe);
     }
     return first;
@@ -97,15 +108,15 @@ uint64_t flight_begin_batch(struct shadow *qp)
 {
     shadow_assert_locked();
     uint64_t first = shadow_moment();
-    for (uint32_t at = 0; at < qp->qp.batch.count; at++) {
+    for (uint32_t at = 0; at < qp->qp.batch.work.count; at++) {
         struct wqe *wqe = find_room(qp, &qp->qp.sends);
         if (!wqe)
             break;
-        wqe_copy(wqe, wqe_at(&qp->qp.batch, at));
+        wqe_copy(wqe, wqe_at(&qp->qp.batch.work, at));
         wqe->flags = (uint16_t)(wqe->flags | flags_of_send(qp, wqe->opcode, 0));
         enter(qp, &qp->qp.sends, wqe);
     }
-    qp->qp.batch.count = 0;
+    qp->qp.batch.work.count = 0;
     return first;
 }
 

@@ -319,7 +319,7 @@ void shadow_remove(struct shadow *shadow, const struct place *destroyed)
             shadow->qp.srq->srq.users--;
         }
         shadow_end_work(shadow);
-        wqe_clear(&shadow->qp.batch);
+        wqe_clear(&shadow->qp.batch.work);
     }
     hash_remove(&shadow->by_number);
     TAILQ_REMOVE(&living, shadow, siblings);

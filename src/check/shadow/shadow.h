@@ -60,7 +60,15 @@ struct shadow_refused {
     int error;             /* the errno */
     uint16_t reason;       /* the library's; 0: it gave none */
     bool receive;          /* it was a post of receives */
-    bool in_row;         /* the post before it was refused, too, of another wr_id, and no entry was polled since */
+    bool in_row;           /* the post before it was refused, too, of another wr_id, and no entry was polled since */
+};
+
+/* A batch of builders, from ibv_wr_start to ibv_wr_complete or ibv_wr_abort. */
+struct shadow_batch {
+    struct wqe_queue work;
+    uintptr_t thread; /* in a batch of builders, or 0 */
+    bool begun;       /* it has begun a work request */
+    bool has_data;    /* which has its data */
 };
 
 struct shadow_qp {
@@ -68,7 +76,10 @@ struct shadow_qp {
     struct shadow_connection connection;
     struct ibv_qp_cap cap;
     struct wqe_queue sends, receives;
-    struct wqe_queue batch; /* work between ibv_wr_start and ibv_wr_complete */
+    struct shadow_batch batch;
+    uint64_t builders;     /* the send_ops_flags that were asked for */
+    uint32_t inline_asked; /* the max_inline_data that was asked for */
+    bool inline_told;      /* that it was exceeded */
     enum ibv_qp_type type;
     enum ibv_qp_state state;
     bool signals_all;

@@ -30,6 +30,8 @@ struct wqe {
     uintptr_t thread;
     const char *lowest, *end; /* all its bytes in this process are between these, as its regions were at the post */
     uint64_t hash;            /* the hash of all its buffers */
+    uint64_t remote;          /* the address that it names of the peer's memory, and its key */
+    uint32_t rkey;
     uint32_t length;
     uint8_t opcode; /* a send's enum ibv_wr_opcode */
     uint16_t flags;
@@ -50,6 +52,8 @@ static inline void wqe_begin(struct wqe *wqe, uint64_t wr_id, const void *posted
     wqe->wr_id = wr_id;
     wqe->posted = posted;
     wqe->ah = NULL;
+    wqe->remote = 0;
+    wqe->rkey = 0;
     wqe->opcode = (uint8_t)opcode;
     wqe->flags = (uint16_t)flags;
     wqe->count = 0;

@@ -1,11 +1,11 @@
-/* How an address outside of a region came of one inside, where that is sure enough to be said. */
+/* An address outside of a region that came of one inside, where that is sure enough to be said. */
 #pragma once
 
 #include <stdint.h>
 
 enum wrong_address {
     WRONG_ADDRESS_UNKNOWN,
-    WRONG_ADDRESS_CUT,    /* its lower half is that of an address in the region; the upper one has no bit, or all */
+    WRONG_ADDRESS_CUT,    /* an address in the region has its lower half; the upper one has no bit, or all */
     WRONG_ADDRESS_SWAPPED /* with its bytes in the other order it is in the region */
 };
 
