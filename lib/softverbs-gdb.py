@@ -339,8 +339,9 @@ def _neighbor_pid(identifier):
 def _connection(connection, now):
     """Further facts of an identifier with a connection."""
     waits = connection["deadline"] != NEVER and connection["state"] != connection.layout.constant("CONNECTION_TIMEWAIT")
-    return {"qp": connection["local.qpn"] or None, "peer_qp": connection["remote.qpn"] or None,
-            "state": connection.layout.word("CONNECTION", connection["state"]),
+    state, known = connection.layout.word("CONNECTION", connection["state"]), "connection.peers_reason" in connection.layout.members
+    return {"qp": connection["local.qpn"] or None, "peer_qp": connection["remote.qpn"] or None, "state": state,
+            "over": known and state in ("idle", "timewait") or None, "rejected": known and connection["peers_reason"] or None,
             "repeats": connection["max_retries"] - connection["retries"] if waits else 0, "seconds": max(0, now - connection["since"]) // 10**9}
 
 

@@ -76,8 +76,8 @@ int identifier_refuse_address(const struct identifier *identifier, int error, en
 
 int identifier_refuse_state(const struct identifier *identifier, const char *wanted)
 {
-    return identifier_refuse(identifier, EINVAL, REASON_CM_STATE, "its state is %s, not %s",
-                             identifier_state_name(identifier->state), wanted);
+    return identifier_refuse(identifier, EINVAL, identifier->session ? REASON_CM_USED : REASON_CM_STATE,
+                             "its state is %s, not %s", identifier_state_name(identifier->state), wanted);
 }
 
 int identifier_refuse_connection(const struct identifier *identifier, int error, const char *state, uint16_t rejected)

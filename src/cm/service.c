@@ -29,6 +29,18 @@ static int refuse_session(const struct identifier *identifier, int error)
                                         service->rejected ? service->rejected(identifier->session) : 0);
 }
 
+/* Refuses a second connection. */
+static int refuse_again(const struct identifier *identifier)
+{
+    const struct service_operations *service = service_of(identifier);
+    uint16_t rejected = service->rejected ? service->rejected(identifier->session) : 0;
+    if (rejected)
+        return identifier_refuse(identifier, EINVAL, REASON_CM_USED, "its connection was rejected with reason %u",
+                                 rejected);
+    return identifier_refuse(identifier, EINVAL, REASON_CM_USED, "its connection is in state %s",
+                             service->state(identifier->session));
+}
+
 static int may_reach(const struct identifier *identifier)
 {
     if (identifier->removed)
@@ -45,6 +57,8 @@ int service_connect(struct identifier *identifier, const struct cm_parameters *p
 {
     const struct service_operations *service = service_of(identifier);
     unsigned limit = service->request_private - (identifier->destination.family == AF_IB ? 0 : CM_IP_BYTES);
+    if (identifier->state != IDENTIFIER_ROUTE_RESOLVED && identifier->session)
+        return refuse_again(identifier);
     if (identifier->state != IDENTIFIER_ROUTE_RESOLVED)
         return identifier_refuse_state(identifier, "route resolved");
     int error = may_reach(identifier);

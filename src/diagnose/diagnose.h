@@ -18,11 +18,11 @@ enum diagnosis_group {
     DIAGNOSE_SILENCE,    /* the peer of a queue pair does not answer */
     DIAGNOSE_WAIT,       /* a queue pair has nothing to do, or waits */
     DIAGNOSE_EVENT,      /* the event of completions that wait in `cq` does not come */
+    DIAGNOSE_REFUSAL,    /* the error of an end came to pass; `count`: bytes of the message, as its sender has it */
     DIAGNOSE_ID,         /* an identifier of librdmacm waits */
     DIAGNOSE_CM_PROGRAM, /* the program of an identifier has not done what its connection waits for */
     DIAGNOSE_CM_LISTENER,
     DIAGNOSE_CM_NEXT,        /* an identifier has no connection yet */
-    DIAGNOSE_REFUSAL,        /* the error of an end came to pass; `count`: bytes of the message, as its sender has it */
     DIAGNOSE_CM_STATE,       /* it has one, or had */
     DIAGNOSE_CM_MORE,        /* what is said besides: each that holds */
     DIAGNOSE_CM_REJECTION,   /* its request for a connection was rejected */

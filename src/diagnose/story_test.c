@@ -18,6 +18,72 @@ static struct fact_number number(uint64_t value)
     return (struct fact_number){value, true};
 }
 
+/* --- identifiers: the facts alone decide */
+
+static const struct {
+    struct facts_identifier id;
+    enum diagnosis diagnosis;
+} identifiers[] = {
+    {{.state = "REQ rcvd", .events = {1, true}}, DIAGNOSIS_ID_UNFETCHED},
+    {{.state = "REQ rcvd", .events = {0, true}}, DIAGNOSIS_ID_UNANSWERED},
+    {{.state = "REQ sent", .events = {0, true}}, DIAGNOSIS_ID_WAITS},
+    {{.state = "REP sent", .events = {0, true}}, DIAGNOSIS_ID_WAITS},
+    {{.state = "established", .events = {0, true}}, DIAGNOSIS_ID_CONNECTED},
+    {{.state = "idle", .events = {0, true}}, DIAGNOSIS_NOTHING},
+    {{.state = "listen", .requests = {1, true}, .events = {1, true}}, DIAGNOSIS_ID_ASKED},
+    {{.state = "listen", .requests = {0, true}, .events = {1, true}}, DIAGNOSIS_ID_UNFETCHED},
+    {{.state = "REP rcvd", .events = {0, true}}, DIAGNOSIS_ID_UNESTABLISHED},
+    {{.state = "DREQ rcvd", .events = {0, true}}, DIAGNOSIS_ID_UNDISCONNECTED},
+    {{.state = "DREQ sent", .events = {0, true}}, DIAGNOSIS_ID_DISCONNECTS},
+    {{.state = "route resolved", .events = {0, true}}, DIAGNOSIS_ID_STEP},
+    {{.state = "idle", .over = {true, true}, .rejected = {8, true}}, DIAGNOSIS_ID_REJECTED},
+    {{.state = "timewait", .over = {true, true}}, DIAGNOSIS_ID_OVER},
+    {{.state = "timewait", .over = {true, true}, .events = {1, true}}, DIAGNOSIS_ID_UNFETCHED},
+};
+
+/* The words for the program, and for the next step, by the state. */
+static const struct {
+    const char *state;
+    uint64_t events;
+    enum diagnosis program, next;
+} steps[] = {
+    {"REQ rcvd", 1, DIAGNOSIS_CM_UNFETCHED, DIAGNOSIS_NOTHING},
+    {"REQ rcvd", 0, DIAGNOSIS_CM_UNDECIDED, DIAGNOSIS_NOTHING},
+    {"REP rcvd", 0, DIAGNOSIS_CM_UNESTABLISHED, DIAGNOSIS_NOTHING},
+    {"DREQ rcvd", 0, DIAGNOSIS_CM_UNDISCONNECTED, DIAGNOSIS_NOTHING},
+    {"established", 0, DIAGNOSIS_NOTHING, DIAGNOSIS_NOTHING},
+    {"idle", 0, DIAGNOSIS_NOTHING, DIAGNOSIS_CM_IDLE},
+    {"bound", 0, DIAGNOSIS_NOTHING, DIAGNOSIS_CM_BOUND},
+    {"address query", 0, DIAGNOSIS_NOTHING, DIAGNOSIS_CM_QUERIES},
+    {"route query", 0, DIAGNOSIS_NOTHING, DIAGNOSIS_CM_ROUTE_LOST},
+    {"address resolved", 0, DIAGNOSIS_NOTHING, DIAGNOSIS_CM_ADDRESS},
+    {"route resolved", 0, DIAGNOSIS_NOTHING, DIAGNOSIS_CM_ROUTE},
+};
+
+static void identifiers_have_their_cause(void **state)
+{
+    for (size_t i = 0; i < sizeof identifiers / sizeof *identifiers; i++) {
+        const struct known known = {.id = &identifiers[i].id};
+        assert_int_equal(diagnose(DIAGNOSE_ID, &known), identifiers[i].diagnosis);
+        seen[identifiers[i].diagnosis] = true;
+    }
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        const struct facts_identifier id = {.state = steps[i].state, .events = number(steps[i].events)};
+        const struct known known = {.id = &id};
+        assert_int_equal(diagnose(DIAGNOSE_CM_PROGRAM, &known), steps[i].program);
+        assert_int_equal(diagnose(DIAGNOSE_CM_NEXT, &known), steps[i].next);
+        seen[steps[i].program] = seen[steps[i].next] = true;
+    }
+    for (uint64_t requests = 0; requests < 3; requests++) {
+        static const enum diagnosis listeners[] = {DIAGNOSIS_CM_LISTENER_FREE, DIAGNOSIS_CM_LISTENER_ASKED,
+                                                   DIAGNOSIS_CM_LISTENER_FULL};
+        const struct facts_identifier id = {.requests = number(requests), .backlog = number(2)};
+        const struct known known = {.id = &id};
+        assert_int_equal(diagnose(DIAGNOSE_CM_LISTENER, &known), listeners[requests]);
+        seen[listeners[requests]] = true;
+    }
+}
+
 /* What is said of a connection by its records and those of the other end. */
 static const struct known_record sent_goodbye = {"CM_SENT", "DREQ"}, got_goodbye = {"CM_ARRIVED", "DREQ"},
                                  got_rejection = {"CM_ARRIVED", "REJ"}, sent_rejection = {"CM_SENT", "REJ"},
@@ -103,7 +169,8 @@ static const struct {
 } stories[] = {
     {DIAGNOSE_STORY_END, {END, TO_PEER}, DIAGNOSIS_QP_CONNECTED},
     {DIAGNOSE_STORY_END, {END}, DIAGNOSIS_QP_ALONE},
-    {DIAGNOSE_STORY_ATTEMPTS, {END}, DIAGNOSIS_RETRIES, &exceeded},
+    {DIAGNOSE_STORY_ATTEMPTS, {END}, DIAGNOSIS_RETRIES, &exceeded, .needed = 1},
+    {DIAGNOSE_STORY_ATTEMPTS, {END}, DIAGNOSIS_NO_RETRIES, &exceeded},
     {DIAGNOSE_STORY_ATTEMPTS, {END}, DIAGNOSIS_RNR_RETRIES, &refused},
     {DIAGNOSE_STORY_ATTEMPTS, {END}, DIAGNOSIS_NOTHING, &elsewhere},
     {DIAGNOSE_STORY_FLUSHED, {END, .flushed_sends = {1, true}}, DIAGNOSIS_FLUSHED_FIRST},
@@ -138,6 +205,7 @@ static void each_part_of_a_story_has_its_sentence(void **state)
                                     .too_short = stories[i].too_short,
                                     .since = stories[i].since,
                                     .count = number(1),
+                                    .counts.timeouts = number(stories[i].needed),
                                     .needed = number(stories[i].needed)};
         assert_int_equal(diagnose(stories[i].group, &known), stories[i].diagnosis);
         seen[stories[i].diagnosis] = true;
@@ -181,12 +249,9 @@ static void each_cause_has_a_case(void **state)
 #include "diagnose/diagnose.def"
     };
     for (enum diagnosis diagnosis = 1; diagnosis < DIAGNOSES; diagnosis++)
-        if (groups[diagnosis] >= DIAGNOSE_CM_STATE && !seen[diagnosis])
+        if (groups[diagnosis] >= DIAGNOSE_ID && !seen[diagnosis])
             fail_msg("no case has diagnosis %d", (int)diagnosis);
 }
 
-TESTS(events_of_a_connection_have_their_cause,
-      each_part_of_a_story_has_its_sentence,
-      what_the_peer_lacks_has_its_sentence,
-      each_that_holds_of_a_group_is_found,
-      each_cause_has_a_case)
+TESTS(identifiers_have_their_cause, events_of_a_connection_have_their_cause, each_part_of_a_story_has_its_sentence,
+      what_the_peer_lacks_has_its_sentence, each_that_holds_of_a_group_is_found, each_cause_has_a_case)

@@ -65,14 +65,23 @@ static void fill_users(struct facts_qp *facts, const struct qp *qp)
     put_user(&facts->srq, qp->uses.srq ? &qp->uses.srq->object : NULL);
 }
 
+static void fill_receives(struct facts_qp *facts, struct qp *qp)
+{
+    struct receive_queue_state state = receive_queue_look(&qp->receives.own);
+    fact_put(&facts->recv_posted, true, qp->uses.srq ? 0 : state.posted);
+    fact_put(&facts->refused_receives, state.refused, state.refused);
+    fact_put(&facts->refused_receive_reason, state.refused, state.reason);
+}
+
 static void fill_refused(struct facts_qp *facts, const struct qp *qp)
 {
     const struct qp_refused_posts *posts = &qp->told.posts;
+    fact_put_flag(&facts->batch, atomic_load(&qp->batch.owner), true);
     if (!posts->count || posts->posted != qp->sends.posted)
         return;
     fact_put(&facts->refused_posts, true, posts->count);
     fact_put(&facts->refused_reason, true, posts->reason);
-    facts->refused_call = posts->batch ? "ibv_wr_complete" : "ibv_post_send";
+    facts->refused_call = qp_posting_calls[posts->call];
 }
 
 static void fill_qp(struct facts_qp *facts, struct qp *from)
@@ -86,7 +95,7 @@ static void fill_qp(struct facts_qp *facts, struct qp *from)
     fact_put_flag(&facts->network, is_connection(from) && from->path.remote, true);
     fill_peer(facts, from);
     fact_put(&facts->send_posted, true, from->sends.posted - from->sends.retired);
-    fact_put(&facts->recv_posted, true, from->uses.srq ? 0 : receive_queue_look(&from->receives.own).posted);
+    fill_receives(facts, from);
     qp_flight_fill(facts, from);
     fill_refused(facts, from);
     fact_put_inner(&facts->traffic, traffic_write_qp, from);

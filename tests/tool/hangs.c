@@ -432,6 +432,47 @@ static void refused_post(void)
     tell();
 }
 
+static void refused_receive(void)
+{
+    struct ibv_sge sges[2] = {{(uintptr_t)memory, 8, mr->lkey}, {(uintptr_t)memory, 8, mr->lkey}};
+    struct ibv_recv_wr *bad, wr = {.sg_list = sges, .num_sge = 2};
+    ibv_post_recv(pair(), &wr, &bad);
+    tell();
+}
+
+static void refused_bind(void)
+{
+    struct ibv_mw *window = ibv_alloc_mw(pd, IBV_MW_TYPE_1);
+    struct ibv_mw_bind bind = {.send_flags = IBV_SEND_INLINE, .bind_info = {mr, (uintptr_t)memory, 8, 0}};
+    if (!window)
+        exit(2);
+    ibv_bind_mw(pair(), window, &bind);
+    tell();
+}
+
+static void open_batch(void)
+{
+    struct ibv_qp_init_attr_ex init = {.send_cq = cq,
+                                       .recv_cq = cq,
+                                       .qp_type = IBV_QPT_RC,
+                                       .cap = {4, 4, 1, 1, 0},
+                                       .pd = pd,
+                                       .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+                                       .send_ops_flags = IBV_QP_EX_WITH_SEND};
+    struct ibv_qp *qp = ibv_create_qp_ex(context, &init);
+    if (!qp)
+        exit(2);
+    initialize(qp);
+    connect_to(qp, qp->qp_num);
+    struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(qp);
+    ibv_wr_start(ex);
+    ex->wr_id = 1;
+    ex->wr_flags = IBV_SEND_SIGNALED;
+    ibv_wr_send(ex);
+    ibv_wr_set_sge(ex, mr->lkey, (uintptr_t)memory, 8);
+    tell();
+}
+
 static struct ibv_qp *make_ud(uint32_t qkey)
 {
     struct ibv_qp_init_attr init = {.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_UD, .cap = {4, 4, 1, 1, 0}};
@@ -603,6 +644,9 @@ static const struct {
     {"within-call", within_call},
     {"no-receive", no_receive},
     {"refused-post", refused_post},
+    {"refused-receive", refused_receive},
+    {"refused-bind", refused_bind},
+    {"open-batch", open_batch},
     {"wrong-qkey", wrong_qkey},
     {"stopped", stopped},
     {"late-receive", late_receive},

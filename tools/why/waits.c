@@ -108,12 +108,21 @@ static void count_losses(struct known *known)
     known->reason = (struct fact_number){reason, lost};
 }
 
+/* The identifier that has the queue pair, or may have it; NULL: the process has none. */
+static const struct facts_identifier *id_of(const struct seen_process *process, const struct facts_qp *qp)
+{
+    for (size_t i = 0; i < process->identifier_count; i++)
+        if (is_same(&process->identifiers[i].qp, &qp->number))
+            return &process->identifiers[i];
+    return process->identifier_count ? process->identifiers : NULL;
+}
+
 static void judge_qp(struct look *look, const struct facts_qp *own)
 {
     char name[TALE_NAME], words[DIAGNOSE_ROOM];
     struct known known = {.own = own, .process = name, .place = "this directory"};
     known.cq = seen_cq(look->process, own->send_cq.value);
-    known.id = look->process->identifier_count ? look->process->identifiers : NULL;
+    known.id = id_of(look->process, own);
     known.since.unpolled = is_unpolled(look, known.cq);
     known.srq = srq_of(look->process, own);
     known.counts.naks_got = count_of(own, EVENT_RNR_RECEIVED);

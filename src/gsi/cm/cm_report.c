@@ -59,6 +59,9 @@ static void fill_connection(struct facts_identifier *facts, const struct connect
     bool waits = connection->deadline != NANOS_NEVER && connection->state != CONNECTION_TIMEWAIT;
     fact_put(&facts->qp, connection->local.qpn, connection->local.qpn);
     fact_put(&facts->peer_qp, connection->remote.qpn, connection->remote.qpn);
+    if (connection->state == CONNECTION_IDLE || connection->state == CONNECTION_TIMEWAIT)
+        facts->over = (struct fact_flag){true, true};
+    fact_put(&facts->rejected, connection->peers_reason, connection->peers_reason);
     fact_put(&facts->repeats, true, waits ? connection->max_retries - connection->retries : 0);
     put_age(facts, connection->since);
 }

@@ -7,8 +7,8 @@
 #include "diagnose/diagnose.h"
 
 LOCK_STATIC(past_lock, LOCK_INNERMOST);
-static struct past_region past[PAST_REGIONS]; /* a ring; key 0: never written; under past_lock */
-static unsigned ended;                        /* keys that ever ended; likewise */
+static struct past_region past[PAST_REGIONS];                       /* a ring; key 0: never written; under past_lock */
+static unsigned ended;                                              /* keys that ever ended; likewise */
 static bool (*describe_place)(uint32_t key, char text[PAST_PLACE]); /* NULL: without the checker */
 
 void past_regions_note(const struct region *region)
@@ -24,13 +24,13 @@ void past_regions_note(const struct region *region)
     lock_release(&past_lock);
 }
 
-/* NULL: no such key. */
+/* The last that had the key; NULL: no such key. */
 static struct past_region *at(uint32_t key)
 {
     lock_assert_held(&past_lock);
-    for (unsigned i = 0; key && i < PAST_REGIONS; i++)
-        if (past[i].key == key)
-            return &past[i];
+    for (unsigned back = 1; key && back <= PAST_REGIONS; back++)
+        if (past[(ended - back) % PAST_REGIONS].key == key)
+            return &past[(ended - back) % PAST_REGIONS];
     return NULL;
 }
 
@@ -67,8 +67,7 @@ char *past_regions_words(uint32_t key, char text[PAST_WORDS])
                                          .window = {region.window, true},
                                          .place = past_regions_place(key, place)};
     const struct known known = {
-        .memory = &memory,
-        .count = {nanos_since(region.ended, read_clock(CLOCK_MONOTONIC)) / NANOS_MILLISECOND, true}};
+        .memory = &memory, .count = {nanos_since(region.ended, read_clock(CLOCK_MONOTONIC)) / NANOS_MILLISECOND, true}};
     memcpy(text, "; ", 2);
     diagnose_words(DIAGNOSIS_KEY_GONE, &known, text + 2, PAST_WORDS - 2);
     return text;

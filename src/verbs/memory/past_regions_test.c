@@ -25,7 +25,8 @@ static void a_key_that_ended_is_found_with_its_range(void **state)
     assert_int_equal(found.base, 0x1000);
     assert_int_equal(found.length, 64);
     assert_true(found.ended && !found.window);
-    const char *words = "; key 0x700 named a memory region of 64 bytes at 0x1000, which was deregistered (ibv_dereg_mr) ";
+    const char *words =
+        "; key 0x700 named a memory region of 64 bytes at 0x1000, which was deregistered (ibv_dereg_mr) ";
     assert_ptr_equal(strstr(past_regions_words(0x700, text), words), text);
     assert_false(past_regions_find(0x701, &found));
     assert_string_equal(past_regions_words(0x701, text), "");
@@ -46,6 +47,15 @@ static void the_last_64_are_kept(void **state)
     assert_false(past_regions_find(1 << 8, &found));
     for (uint32_t key = 2; key <= PAST_REGIONS + 1; key++)
         assert_true(past_regions_find(key << 8, &found));
+}
+
+static void of_two_with_one_key_the_last_is_found(void **state)
+{
+    struct past_region found;
+    end(0x700, REGION_MEMORY);
+    past_regions_note(&(struct region){.key = 0x700, .base = 0x2000, .length = 32, .kind = REGION_MEMORY});
+    assert_true(past_regions_find(0x700, &found));
+    assert_int_equal(found.base, 0x2000);
 }
 
 static void a_child_of_a_fork_has_ended_none(void **state)
@@ -75,9 +85,11 @@ static void the_checker_adds_the_place(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_key_that_ended_is_found_with_its_range), cmocka_unit_test(a_window_is_one),
-        cmocka_unit_test(the_last_64_are_kept), cmocka_unit_test(a_child_of_a_fork_has_ended_none),
-        cmocka_unit_test(the_checker_adds_the_place)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_key_that_ended_is_found_with_its_range),
+                                       cmocka_unit_test(a_window_is_one),
+                                       cmocka_unit_test(the_last_64_are_kept),
+                                       cmocka_unit_test(of_two_with_one_key_the_last_is_found),
+                                       cmocka_unit_test(a_child_of_a_fork_has_ended_none),
+                                       cmocka_unit_test(the_checker_adds_the_place)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

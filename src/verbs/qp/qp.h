@@ -152,8 +152,11 @@ struct qp_refused_posts {
     uint32_t count;
     uint32_t posted; /* sends.posted then */
     uint16_t reason; /* enum reason of the last */
-    bool batch;      /* that was ibv_wr_complete, and not ibv_post_send */
+    uint8_t call;    /* in qp_posting_calls */
 };
+
+enum { QP_POSTING_CALLS = 3 };
+extern const char *const qp_posting_calls[QP_POSTING_CALLS];
 
 /* The reports to the program. */
 struct qp_told {

@@ -141,7 +141,9 @@ static int post_one(struct receive_queue *queue, const struct ibv_recv_wr *wr)
 struct receive_queue_state receive_queue_look(struct receive_queue *queue)
 {
     lock_take(&queue->lock);
-    struct receive_queue_state state = {queue->count, queue->capacity, queue->limit};
+    bool refused = queue->refused.count && queue->refused.entered == queue->entered;
+    struct receive_queue_state state = {queue->count, queue->capacity, queue->limit, refused ? queue->refused.count : 0,
+                                        refused ? queue->refused.reason : REASON_NONE};
     lock_release(&queue->lock);
     return state;
 }
@@ -159,13 +161,23 @@ bool receive_queue_next(struct receive_queue *queue, uint64_t *id, uint32_t *roo
     return slot;
 }
 
-cold static void tell_refusal(const struct receive_queue *queue, const struct ibv_recv_wr *wr, int error,
-                              uint32_t count)
+void receive_queue_note_refused(struct receive_queue *queue, enum reason reason)
+{
+    lock_take(&queue->lock);
+    bool again = queue->refused.count && queue->refused.entered == queue->entered;
+    queue->refused.count = again ? queue->refused.count + 1 : 1;
+    queue->refused.entered = queue->entered;
+    queue->refused.reason = (uint16_t)reason;
+    lock_release(&queue->lock);
+}
+
+cold static void tell_refusal(struct receive_queue *queue, const struct ibv_recv_wr *wr, int error, uint32_t count)
 {
     const struct receive_queue_owner *owner = &queue->owner;
     char call[96];
     snprintf(call, sizeof call, "%s 0x%x: %s of wr_id %llu", owner->kind, owner->number, owner->call,
              (unsigned long long)wr->wr_id);
+    receive_queue_note_refused(queue, error == ENOMEM ? REASON_RECEIVE_QUEUE_FULL : REASON_TOO_MANY_SGES);
     if (error == ENOMEM)
         refuse_in(call, error, REASON_RECEIVE_QUEUE_FULL, "a queue of %u receives, and %u wait for a message",
                   queue->capacity, count);

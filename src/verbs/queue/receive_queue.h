@@ -5,7 +5,9 @@
  * completions of receives than the queue has places, in the error state, too. */
 #pragma once
 
+#include "base/likely.h"
 #include "base/lock.h"
+#include "diag/diag.h"
 #include "transport/recv_wqe.h"
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -42,6 +44,10 @@ struct receive_queue {
     uint32_t retires;             /* struct completion's, in the entries of its receives */
     _Atomic uint32_t polled; /* `entered` ones whose completion was polled; counted there, without a lock (cq_ring.h) */
     struct receive_queue_owner owner;
+    struct {
+        uint32_t count, entered; /* `entered` then */
+        uint16_t reason;         /* enum reason of the last */
+    } refused;                   /* posts */
 };
 
 /* Makes room for `capacity` receives of at most `sge_max` SGEs, in memory of that resource (enum domain_resource) of
@@ -57,6 +63,9 @@ int receive_queue_resize(struct receive_queue *, uint32_t capacity);
 /* Posts a list from its head. The first that fails is *bad and no later one is posted: ENOMEM the queue is full, EINVAL
  * too many SGEs (ibv_post_recv(3), ibv_post_srq_recv(3)); errno is set, too. */
 int receive_queue_post(struct receive_queue *, const struct ibv_recv_wr *, struct ibv_recv_wr **bad);
+
+/* Notes a post that was refused. */
+cold void receive_queue_note_refused(struct receive_queue *, enum reason);
 
 /* Takes the oldest receive for a message that has begun; NULL when the queue is empty, &receive_too_short when it has
  * less room than `least`. *limit_reached: the count fell below the limit, which is disarmed now. The receive is valid
@@ -76,6 +85,8 @@ void receive_queue_lost(struct receive_queue *);
 /* The state of a receive queue, for reports. */
 struct receive_queue_state {
     uint32_t posted, capacity, limit;
+    uint32_t refused;   /* posts since the last one that was taken */
+    enum reason reason; /* of the last of them */
 };
 struct receive_queue_state receive_queue_look(struct receive_queue *);
 

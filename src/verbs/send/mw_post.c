@@ -34,24 +34,30 @@ static enum reason post_bind(struct qp *qp, struct ibv_mw *mw, const struct ibv_
     return reason;
 }
 
+static const char bind_call[] = "ibv_bind_mw";
+
 /* Makes the checks of newer headers; release 33's leaves them to the provider. 0 or the errno. */
-static int error_of_header(const struct ibv_mw *mw, const struct ibv_mw_bind_info *info)
+static int error_of_header(struct qp *qp, const struct ibv_mw *mw, const struct ibv_mw_bind_info *info)
 {
-    static const char call[] = "ibv_bind_mw";
+    bool nothing = !info->mr && (info->addr || info->length), foreign = info->mr && info->mr->pd != mw->pd;
     if (mw->type != IBV_MW_TYPE_1)
-        return refuse_in(call, EINVAL, REASON_BIND_TYPE, "the window is of type %u", mw->type);
-    if (!info->mr && (info->addr || info->length))
-        return refuse_in(call, EINVAL, REASON_BIND_NOTHING, "addr is 0x%llx, length %llu",
+        post_note_refused(qp, REASON_BIND_TYPE, bind_call);
+    else if (nothing || foreign)
+        post_note_refused(qp, nothing ? REASON_BIND_NOTHING : REASON_BIND_PD, bind_call);
+    if (mw->type != IBV_MW_TYPE_1)
+        return refuse_in(bind_call, EINVAL, REASON_BIND_TYPE, "the window is of type %u", mw->type);
+    if (nothing)
+        return refuse_in(bind_call, EINVAL, REASON_BIND_NOTHING, "addr is 0x%llx, length %llu",
                          (unsigned long long)info->addr, (unsigned long long)info->length);
-    if (info->mr && info->mr->pd != mw->pd)
-        return refuse_in(call, EPERM, REASON_BIND_PD, "the region with lkey 0x%x", info->mr->lkey);
+    if (foreign)
+        return refuse_in(bind_call, EPERM, REASON_BIND_PD, "the region with lkey 0x%x", info->mr->lkey);
     return 0;
 }
 
 int mw_post_bind(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
     struct qp *qp = qp_of(ibv);
-    int error = error_of_header(mw, &bind->bind_info);
+    int error = error_of_header(qp, mw, &bind->bind_info);
     if (error)
         return result_failure(error);
     enum reason reason = REASON_SEND_BATCH;
@@ -71,5 +77,5 @@ int mw_post_bind(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *bind
     char text[64];
     snprintf(text, sizeof text, "send_flags 0x%x, mw_access_flags 0x%x", bind->send_flags,
              bind->bind_info.mw_access_flags);
-    return post_refused(qp, "ibv_bind_mw", bind->wr_id, reason, text);
+    return post_refused(qp, bind_call, bind->wr_id, reason, text);
 }

@@ -287,17 +287,20 @@ static void describe_queue(const struct qp *qp, enum reason reason, char text[PO
         snprintf(text, POST_TEXT, "qp_type is %u", qp->ibv.qp_type);
 }
 
-/* Programs that don't look at the result wait for it. The result of ibv_bind_mw is looked at, or its window is of no
- * use at once. */
-static void note_refused(struct qp *qp, enum reason reason, const char *name)
+const char *const qp_posting_calls[QP_POSTING_CALLS] = {"ibv_post_send", "ibv_wr_complete", "ibv_bind_mw"};
+
+/* Programs that don't look at the result wait for it. */
+void post_note_refused(struct qp *qp, enum reason reason, const char *name)
 {
-    bool batch = !strcmp(name, "ibv_wr_complete");
-    if (!batch && strcmp(name, "ibv_post_send") != 0)
+    uint8_t call = 0;
+    while (call < QP_POSTING_CALLS && strcmp(name, qp_posting_calls[call]) != 0)
+        call++;
+    if (call == QP_POSTING_CALLS)
         return;
     lock_take(&qp->lock);
     struct qp_refused_posts *posts = &qp->told.posts;
     bool again = posts->count && posts->posted == qp->sends.posted;
-    *posts = (struct qp_refused_posts){again ? posts->count + 1 : 1, qp->sends.posted, (uint16_t)reason, batch};
+    *posts = (struct qp_refused_posts){again ? posts->count + 1 : 1, qp->sends.posted, (uint16_t)reason, call};
     lock_release(&qp->lock);
 }
 
@@ -306,7 +309,7 @@ int post_refused(struct qp *qp, const char *name, uint64_t id, enum reason reaso
     char call[QP_TELL_UNCHANGED + 96], missed[QP_TELL_UNCHANGED], queue[POST_TEXT];
     enum reason before = reason == REASON_SEND_STATE ? qp->told.unchanged : REASON_NONE;
     int error = reason == REASON_SEND_QUEUE_FULL ? ENOMEM : reason == REASON_SEND_UNREADABLE ? EFAULT : EINVAL;
-    note_refused(qp, reason, name);
+    post_note_refused(qp, reason, name);
     refusal_keep(reason);
     if (log_leaves_out(LOG_WARN, reason)) /* programs post until the queue is full */
         return result_failure(error);

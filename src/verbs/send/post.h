@@ -54,6 +54,9 @@ void post_commit(struct qp *);
 /* Passes committed work to the engine and the link. Between guard_begin and guard_end. */
 void post_start(struct qp *, nanos now);
 
-/* Notes a post that was refused, and writes the line of the call (events/refusal.h), whose name and work request are given, with the queue pair's
- * state for the reason and `text`. Sets errno and returns it. */
+/* Notes a post by this call (qp_posting_calls) that was refused, until a later one is taken. */
+cold void post_note_refused(struct qp *, enum reason, const char *call);
+
+/* Notes a post that was refused, and writes the line of the call (events/refusal.h), whose name and work request are
+ * given, with the queue pair's state for the reason and `text`. Sets errno and returns it. */
 cold int post_refused(struct qp *, const char *call, uint64_t id, enum reason, const char *text);

@@ -12,7 +12,7 @@
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"
 
-cold static int refuse_receive(const struct qp *qp, const struct ibv_recv_wr *wr)
+cold static int refuse_receive(struct qp *qp, const struct ibv_recv_wr *wr)
 {
     const struct receive_queue_owner *owner = &qp->receives.own.owner;
     char call[96];
@@ -25,6 +25,7 @@ cold static int refuse_receive(const struct qp *qp, const struct ibv_recv_wr *wr
                          qp->uses.srq->object.handle);
     if (!(qp->traits & QP_RECEIVES))
         return refuse_in(call, EINVAL, REASON_RECEIVE_NONE, "qp_type is %u", qp->ibv.qp_type);
+    receive_queue_note_refused(&qp->receives.own, REASON_RECEIVE_STATE);
     return refuse_in(call, EINVAL, REASON_RECEIVE_STATE, "the queue pair is in RESET");
 }
 

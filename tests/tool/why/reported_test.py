@@ -15,13 +15,14 @@ CONNECTED = "has been connected with 127.0.0.1:"
 NO_EVENT = "and no event waits: RDMA_CM_EVENT_DISCONNECTED comes when one side calls rdma_disconnect."
 UNFETCHED = "has 1 event that rdma_get_cm_event does not fetch."
 MOVED = "is in ERR: the program moved it there (or librdmacm, when it disconnects or is rejected), or its peer ended."
+OVER = ", and the connection of its identifier 0 is over."
 NO_ANSWER = "does not answer: it is stopped (SIGSTOP, a debugger), has no time, ends, or is another user's and refuses."
 # For each case of reported.c: what the server's and the client's program has printed besides its number, what `why` says of each process, what the story
 # of the client's first identifier says, and the log of both.
 CASES = {
-    "again": ("", "rdma_connect: Invalid argument", (), (MOVED,), ("No process of this directory listens at port ",),
-              ("rdma_connect: identifier 0: its state is connect, not route resolved", "(reason 614)")),
-    "killed": ("", "rdma_disconnect: success", None, (MOVED,), ("The process of the other end has ended without a word: it was killed, or called _exit.",), ()),
+    "again": ("", "rdma_connect: Invalid argument", (), (OVER, "was rejected with reason 8: an identifier is for one connection, and rdma_create_id makes another."), ("No process of this directory listens at port ",),
+              ("rdma_connect: identifier 0: its connection was rejected with reason 8: ", "rdma_create_id makes another", "(reason 657)")),
+    "killed": ("", "rdma_disconnect: success", None, (OVER, "rdma_create_id makes another."), ("The process of the other end has ended without a word: it was killed, or called _exit.",), ()),
     "channel": ("", "", (CONNECTED, NO_EVENT), (CONNECTED, NO_EVENT), ("It has been connected for ",), ()),
     "goodbye": ("", "rdma_disconnect: success", (UNFETCHED,), (MOVED, "Identifier 0 called rdma_disconnect ", " has not answered: its program answers by rdma_disconnect, too."),
                 (" itself ended the connection (rdma_disconnect).", " has not fetched the event of it (rdma_get_cm_event): 1 waits."), ()),
