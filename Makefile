@@ -1,5 +1,5 @@
 # A thin layer over meson: every target makes sure that what it needs is installed, builds, and runs.
-.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases clients lab matrix profiles adverse rules upstream look pictures site model replays mutants new-fact new-kind install uninstall packages dist release clean
+.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases clients lab matrix profiles adverse rules upstream look pictures site model replays mutants reports new-fact new-kind install uninstall packages dist release clean
 
 # For users: without the tests and what they need. A directory that has the tests keeps them.
 all:
@@ -129,6 +129,11 @@ look:
 	@tools/build/setup.sh build look
 	@tools/build/build.sh --again build -Dtests=true
 	@tests/look/look.py $(CASE)
+
+# Programs of outside reports, from the directory PROGRAMS, under the checker and the log: each says what its report missed.
+reports:
+	@tools/build/build.sh --again build -Dtests=true
+	@tests/check/reports.py $(PROGRAMS)
 
 # Changes the code in 200 places, one at a time in a copy, and says which tests notice: hours. NUMBERS="3 17" judges those anew. Stopped, it goes on where it was.
 mutants:
