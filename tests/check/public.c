@@ -1,4 +1,4 @@
-/* Mistakes of public threads: public NUMBER faulty|twin. The numbers are those of docs/evidence/mistakes.md. */
+/* Mistakes of public threads: public NUMBER faulty|twin. The numbers are in docs/evidence/mistakes.md. */
 #include "public.h"
 
 #include <errno.h>

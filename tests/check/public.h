@@ -1,5 +1,5 @@
 /* The mistakes of public threads in docs/evidence/mistakes.md, "Mistakes for the checker", by file. A comment with the
- * row's number marks the lines of which a finding must name one. */
+ * number of a mistake marks a line; a finding must name one of its lines. */
 #pragma once
 
 #include "loopback.h"

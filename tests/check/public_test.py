@@ -16,7 +16,7 @@ from cases import BUILD, TEMPORARY, Skip, softverbs, told
 
 PROGRAM = f"{BUILD}/tests/check/public"
 CONNECTIONS = f"{BUILD}/tests/check/mistakes_connections"
-# Those of librdmacm are programs of its own rules.
+# A mistake with librdmacm is the program of a rule.
 OF_LIBRDMACM = {15: "cm-event-unacknowledged"}
 # The profile under which it is one.
 PROFILES = {1: "siw", 16: "rxe", 22: "irdma"}
