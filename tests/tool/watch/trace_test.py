@@ -146,7 +146,7 @@ def run_traces_as_trace_does():
     with open(path, encoding="utf-8") as file:
         lines = _lines(file.read())
     assert {line[0] for line in lines} == {"ibv_reg_mr", "ibv_post_send"} and done.stdout.count(b" status 0 ") == 8, lines
-    done = expect(softverbs("run", "--trace", "--fault", "drop=0%", "--", PROGRAM, "work"), out=None, err=None)
+    done = expect(softverbs("run", "--trace", "--fault", "delay=1us", "--", PROGRAM, "work"), out=None, err=None)
     assert _of(_lines(done.stderr.decode()), "ibv_post_send"), cases.told(done)
     for program, status in ((["sh", "-c", "exit 7"], 7), (["sh", "-c", "kill -KILL $$"], 137), (["/nowhere"], 127)):
         assert softverbs("run", "--trace", "--", *program).returncode == status, program
