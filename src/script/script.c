@@ -106,11 +106,19 @@ static void report_rule(const struct script_rule *rule)
         log_always("%s was met %llu time%s in this process, and never acted%s.", name, met, met == 1 ? "" : "s", turn);
 }
 
+/* A rule with a small share often acts on none of few calls. */
+static bool is_by_chance(const struct script_rule *rule)
+{
+    return rule->draw.share && rule->draw.share != SCRIPT_ALWAYS;
+}
+
 static bool did_nothing(const struct script_rule *rule)
 {
     if (atomic_load(&rule->so_far.ended))
         return false;
-    return !atomic_load(&rule->so_far.met) || (!script_done(rule) && !script_only_notes(rule));
+    if (!atomic_load(&rule->so_far.met))
+        return true;
+    return !script_done(rule) && !script_only_notes(rule) && !is_by_chance(rule);
 }
 
 static void report_idle(const struct script *script)

@@ -43,7 +43,7 @@ def a_rule_that_never_acts_is_reported():
         out, err = _disturbed(f"when ibv_reg_mr, {rule}: error ENOMEM", "regions")
         assert len(out) == 4 and len(err) == 1 and \
             err[0].endswith(f"The rule in line 1 of the script was met 4 times in this process, and never acted{turn}."), (rule, err)
-    for rule in "when ibv_reg_mr, nth 9: note", "when ibv_reg_mr, chance 0%: note":
+    for rule in "when ibv_reg_mr, nth 9: note", "when ibv_reg_mr, chance 0%: note", "when ibv_reg_mr, chance 0.0001%: error ENOMEM":
         assert _disturbed(rule, "regions")[1] == [], rule
     _, err = _disturbed("when ibv_reg_mr, nth 2: error ENOMEM", "regions")
     assert len(err) == 1 and "reason 700" in err[0], err

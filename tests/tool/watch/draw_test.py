@@ -169,7 +169,7 @@ def captures_of_two_hosts_are_one_page():
 
 def a_run_with_losses_is_as_its_capture_says():
     path = f"{TEMPORARY}/run.pcapng"
-    expect(softverbs("run", "--fault", "drop=30%,seed=3", "--", f"{cases.BUILD}/tests/clients/mistakes", "none", env={"SOFTVERBS_CAPTURE": path}), out=None, err=None)
+    expect(softverbs("run", "--fault", "drop=30%,seed=3", "--", f"{cases.BUILD}/tests/clients/mistakes", "none", env={"SOFTVERBS_CAPTURE": path}), out=None)
     decoded = json.loads(expect(softverbs("decode", "--json", path)).stdout)["packets"]
     with open(path, "rb") as file:
         dropped = len(re.findall(rb"fault: dropped", file.read()))
