@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* The return address of a builder is in the program, as of a post. */
-#define POSTED place_of_post(__builtin_return_address(0))
+#define POSTED PLACE_OF_POST
 
 static struct shadow *find(struct ibv_qp_ex *qp)
 {

@@ -11,7 +11,7 @@
 #include "verbs/qp/qp_datapath.h"
 
 /* The return address of a function of the data path is in the program: it calls through pointers in its structs. */
-#define POSTED place_of_post(__builtin_return_address(0))
+#define POSTED PLACE_OF_POST
 
 static unsigned count_sends(const struct ibv_send_wr *wr, const struct ibv_send_wr *until)
 {

@@ -70,16 +70,23 @@ void finding_add(const struct finding_about *about, const char *format, ...)
 static const void *address_of(const struct finding *finding)
 {
     if (finding->posted)
-        return finding->posted;
+        return finding->posted->frames[0];
     bool now = finding->found.count && finding->rule != RULE_NEVER_DESTROYED;
     return now ? finding->found.frames[0] : finding->created.frames[0];
+}
+
+/* A function of the program that posts has a finding for each of its callers. */
+static bool is_at_same_place(const struct finding *one, const struct finding *other)
+{
+    bool posted = one->posted && other->posted;
+    return address_of(one) == address_of(other) && (!posted || one->posted->frames[1] == other->posted->frames[1]);
 }
 
 static struct finding *find_told(const struct finding *finding)
 {
     lock_assert_held(&telling);
     struct finding *known = told;
-    while (known && (known->rule != finding->rule || address_of(known) != address_of(finding)))
+    while (known && (known->rule != finding->rule || !is_at_same_place(known, finding)))
         known = known->next;
     return known;
 }

@@ -9,6 +9,7 @@
 
 #include "base/likely.h"
 #include "check/findings/place.h"
+#include "check/findings/place_of_post.h"
 #include "check/rule.h"
 
 /* The subject of a finding. */
@@ -16,7 +17,7 @@ struct finding_about {
     enum rule rule;
     const char *kind;              /* the object's, as in calls/subject.h; static storage */
     uint32_t number;               /* likewise */
-    const void *posted;            /* the return address of the post, or NULL */
+    const void *posted;            /* a struct place_of_post, or NULL */
     const void *found;             /* the return address of what was found; NULL: where the finding is reported */
     const struct place *created;   /* the object's; NULL: not known */
     const struct place *destroyed; /* likewise */
@@ -28,7 +29,7 @@ struct finding {
     const char *kind;
     uint32_t number;
     char text[800];
-    const void *posted;
+    const struct place_of_post *posted;     /* NULL: not known */
     struct place created, destroyed, found; /* count 0: not known */
     uint64_t count;
     unsigned id; /* in the process, from 1 */

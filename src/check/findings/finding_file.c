@@ -69,7 +69,7 @@ static void put_whole(FILE *file, const struct finding *finding, const struct fi
     fprintf(file, ", \"level\": \"%s\", \"kind\": \"%s\", \"number\": %" PRIu32 ", \"text\": ",
             rule_level_name(rule_lines[finding->rule].level), finding->kind, finding->number);
     clean_json(file, finding->text);
-    put_symbols(file, "posted", &places->posted, finding->posted != NULL);
+    put_symbols(file, "posted", places->posted, finding->posted ? finding->posted->count : 0);
     put_symbols(file, "found", places->found, finding->found.count);
     put_symbols(file, "created", places->created, finding->created.count);
     put_symbols(file, "destroyed", places->destroyed, finding->destroyed.count);

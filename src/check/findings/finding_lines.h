@@ -6,7 +6,7 @@
 
 /* The symbols of a finding's places. */
 struct finding_places {
-    struct symbol posted, created[PLACE_FRAMES], destroyed[PLACE_FRAMES], found[PLACE_FRAMES];
+    struct symbol posted[PLACE_OF_POST_FRAMES], created[PLACE_FRAMES], destroyed[PLACE_FRAMES], found[PLACE_FRAMES];
 };
 
 void finding_lines_resolve(const struct finding *, struct finding_places *);

@@ -97,12 +97,3 @@ void place_here(struct place *place)
     for (int at = skip(frames, count, place); at < count && place->count < PLACE_FRAMES; at++)
         place->frames[place->count++] = frames[at];
 }
-
-const void *place_of_post(const void *address)
-{
-    struct place here;
-    if (place_is_own(address) || !symbol_is_wrapper(address))
-        return address;
-    place_here(&here);
-    return here.count ? here.frames[0] : address;
-}

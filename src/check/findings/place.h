@@ -23,10 +23,5 @@ void place_leave_out(const void *function);
 /* Returns true if this is an address in the library. */
 bool place_is_own(const void *);
 
-/* The place of a post that was called from this return address: that address, or the first of its callers outside of
- * the functions of the verbs' headers, which are functions in programs that are built without optimization. The caller
- * holds no lock. Thread-safe. */
-const void *place_of_post(const void *address);
-
 /* Writes where the calling thread is; some microseconds. Under no lock: the unwinder has its own. Thread-safe. */
 void place_here(struct place *);

@@ -56,7 +56,7 @@ static bool has_function(const char *pattern, const struct symbol *symbols, unsi
 
 static bool is_at(const char *pattern, const struct finding *finding, const struct finding_places *places)
 {
-    return has_function(pattern, &places->posted, finding->posted != NULL) ||
+    return has_function(pattern, places->posted, finding->posted ? finding->posted->count : 0) ||
            has_function(pattern, places->found, finding->found.count) ||
            has_function(pattern, places->created, finding->created.count);
 }

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,14 +14,18 @@
 #include "base/uncancelled.h"
 #include "check/findings/checker_scope.h"
 
-enum { KNOWN = 1024 };
-
 /* The part of libdwfl's interface and of libdw's (elfutils/libdwfl.h, libdw.h, since 0.150) that is used here. The
  * library is optional, so its header is not asked for either. */
 typedef struct Dwfl Dwfl;
 typedef struct Dwfl_Module Dwfl_Module;
 typedef struct Dwfl_Line Dwfl_Line;
 typedef struct Dwarf_Files Dwarf_Files;
+typedef struct Dwarf_CFI Dwarf_CFI;
+typedef struct Dwarf_Frame Dwarf_Frame;
+typedef struct {
+    uint8_t atom;
+    uint64_t number, number2, offset;
+} Dwarf_Op;
 typedef struct {
     void *address, *cu, *abbreviation;
     long padding;
@@ -30,6 +35,8 @@ typedef struct {
     unsigned char *value;
     void *cu;
 } Dwarf_Attribute;
+enum { KNOWN = 1024 };
+enum { DW_OP_PLUS = 0x23, DW_OP_REGISTER_PLUS = 0x92, DW_OP_FRAME = 0x9c };
 enum { DW_TAG_INLINED = 0x1d, DW_TAG_SUBPROGRAM = 0x2e, DW_AT_CALL_FILE = 0x58, DW_AT_CALL_LINE = 0x59 };
 struct dwfl_callbacks {
     int (*find_elf)(void);
@@ -58,6 +65,10 @@ static struct {
     int (*formudata)(Dwarf_Attribute *, uint64_t *);
     int (*getsrcfiles)(Dwarf_Die *, Dwarf_Files **, size_t *);
     const char *(*filesrc)(Dwarf_Files *, size_t, uint64_t *, uint64_t *);
+    Dwarf_CFI *(*module_eh_cfi)(Dwfl_Module *, uint64_t *);
+    int (*cfi_addrframe)(Dwarf_CFI *, uint64_t, Dwarf_Frame **);
+    int (*frame_cfa)(Dwarf_Frame *, Dwarf_Op **, size_t *);
+    int (*frame_register)(Dwarf_Frame *, int, Dwarf_Op[3], Dwarf_Op **, size_t *);
     struct dwfl_callbacks callbacks;
     Dwfl *session; /* NULL: libdw is missing */
 } dwfl;
@@ -84,6 +95,10 @@ static const struct {
     {"dwarf_formudata", (void **)&dwfl.formudata},
     {"dwarf_getsrcfiles", (void **)&dwfl.getsrcfiles},
     {"dwarf_filesrc", (void **)&dwfl.filesrc},
+    {"dwfl_module_eh_cfi", (void **)&dwfl.module_eh_cfi},
+    {"dwarf_cfi_addrframe", (void **)&dwfl.cfi_addrframe},
+    {"dwarf_frame_cfa", (void **)&dwfl.frame_cfa},
+    {"dwarf_frame_register", (void **)&dwfl.frame_register},
     {"dwfl_linux_proc_find_elf", (void **)&dwfl.callbacks.find_elf},
     {"dwfl_build_id_find_debuginfo", (void **)&dwfl.callbacks.find_debuginfo},
 };
@@ -107,15 +122,49 @@ void symbol_begin(void)
         dwfl.session = dwfl.begin(&dwfl.callbacks);
 }
 
+struct holder {
+    uint64_t address, start; /* start: of the program or library that holds the address; 0: nothing does */
+};
+
+static int look_in(struct dl_phdr_info *info, size_t size, void *of)
+{
+    struct holder *holder = of;
+    uint64_t start = UINT64_MAX;
+    bool holds = false;
+    for (unsigned at = 0; at < info->dlpi_phnum; at++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[at];
+        uint64_t from = info->dlpi_addr + segment->p_vaddr;
+        if (segment->p_type != PT_LOAD)
+            continue;
+        start = from < start ? from : start;
+        holds |= holder->address >= from && holder->address < from + segment->p_memsz;
+    }
+    if (holds)
+        holder->start = start;
+    return holds;
+}
+
+/* Finds the module that holds the address: libdw may have the one before it, from before a library was loaded. */
+static Dwfl_Module *find_holder(uint64_t address)
+{
+    uint64_t start = 0;
+    struct holder holder = {.address = address};
+    Dwfl_Module *module = dwfl.addrmodule(dwfl.session, address);
+    if (!module || !dl_iterate_phdr(look_in, &holder))
+        return module;
+    dwfl.module_info(module, NULL, &start, NULL, NULL, NULL, NULL, NULL);
+    return start == holder.start ? module : NULL;
+}
+
 /* Finds the module of an address, after another report if it has none: the program may have loaded a library since. */
 static Dwfl_Module *find_module(uint64_t address)
 {
-    Dwfl_Module *module = dwfl.session ? dwfl.addrmodule(dwfl.session, address) : NULL;
+    Dwfl_Module *module = dwfl.session ? find_holder(address) : NULL;
     if (module || !dwfl.session)
         return module;
     dwfl.report_begin(dwfl.session);
     bool known = !dwfl.linux_proc_report(dwfl.session, getpid()) && !dwfl.report_end(dwfl.session, NULL, NULL);
-    return known ? dwfl.addrmodule(dwfl.session, address) : NULL;
+    return known ? find_holder(address) : NULL;
 }
 
 static const char *base_name(const char *path)
@@ -257,6 +306,100 @@ bool symbol_is_wrapper(const void *address)
     errno = error;
     atomic_store_explicit(place, (uintptr_t)address | (symbol.is_wrapper ? yes : 0), memory_order_relaxed);
     return symbol.is_wrapper;
+}
+
+/* -- steps from a frame to its caller's */
+
+struct symbol_step symbol_steps[SYMBOL_STEPS]; /* written under `session` */
+
+#ifdef __x86_64__
+
+enum { FRAME_POINTER = 6, STACK_POINTER = 7, RETURN_ADDRESS = 16 }; /* DWARF's numbers */
+
+/* Returns how the frame saves the register: its offset from the frame; 0: it does not; INT32_MIN: not known. */
+static int32_t find_saved(Dwarf_Frame *frame, int number)
+{
+    Dwarf_Op memory[3], *ops = NULL;
+    size_t count = 0;
+    if (dwfl.frame_register(frame, number, memory, &ops, &count))
+        return INT32_MIN;
+    if (!count)
+        return ops ? INT32_MIN : 0; /* it is lost; it is as it was */
+    bool saved = count == 2 && ops[0].atom == DW_OP_FRAME && ops[1].atom == DW_OP_PLUS;
+    int64_t offset = saved ? (int64_t)ops[1].number : 0;
+    return offset < 0 && offset > INT16_MIN ? (int32_t)offset : INT32_MIN;
+}
+
+static void read_frame(Dwarf_Frame *frame, struct symbol_step *step)
+{
+    Dwarf_Op *ops = NULL;
+    size_t count = 0;
+    bool simple = !dwfl.frame_cfa(frame, &ops, &count) && count == 1 && ops->atom == DW_OP_REGISTER_PLUS &&
+                  (ops->number == FRAME_POINTER || ops->number == STACK_POINTER) && (int64_t)ops->number2 > 0 &&
+                  (int64_t)ops->number2 < INT32_MAX;
+    if (!simple || find_saved(frame, RETURN_ADDRESS) != -(int32_t)sizeof(void *))
+        return;
+    step->frame = (int32_t)ops->number2;
+    step->saved = find_saved(frame, FRAME_POINTER);
+    step->loses = step->saved == INT32_MIN;
+    step->base = ops->number == STACK_POINTER ? SYMBOL_STACK_POINTER : SYMBOL_FRAME_POINTER;
+}
+
+static void find_frame(uint64_t call, struct symbol_step *step)
+{
+    uint64_t bias = 0;
+    Dwarf_Frame *frame = NULL;
+    Dwfl_Module *module = find_module(call);
+    Dwarf_CFI *information = module ? dwfl.module_eh_cfi(module, &bias) : NULL;
+    if (information && !dwfl.cfi_addrframe(information, call - bias, &frame))
+        read_frame(frame, step);
+    free(frame);
+}
+
+#else
+static void find_frame(uint64_t call, struct symbol_step *step)
+{
+}
+#endif
+
+/* The entry of this address, or else a free one for it; NULL: there is no room. */
+static struct symbol_step *find_entry(const void *address)
+{
+    for (unsigned near = 0; near < SYMBOL_NEAR; near++) {
+        struct symbol_step *step = &symbol_steps[symbol_place(address, near)];
+        uintptr_t taken = atomic_load_explicit(&step->address, memory_order_acquire);
+        if (!taken || taken == (uintptr_t)address)
+            return step;
+    }
+    return NULL;
+}
+
+const struct symbol_step *symbol_learn(const void *address)
+{
+    static const struct symbol_step nothing;
+    struct symbol_step *step = find_entry(address);
+    if (!step || step->address == (uintptr_t)address)
+        return step ? step : &nothing;
+    int error = errno, before = uncancelled_begin();
+    checker_scope_begin();
+    mutex_take(&session);
+    step = find_entry(address);
+    if (step && !step->address) {
+        find_frame((uintptr_t)address - 1, step);
+        atomic_store_explicit(&step->address, (uintptr_t)address, memory_order_release);
+    }
+    mutex_release(&session);
+    checker_scope_end();
+    uncancelled_end(before);
+    errno = error;
+    return step ? step : &nothing;
+}
+
+void symbol_distrust(const void *address)
+{
+    struct symbol_step *step = find_entry(address);
+    if (step && step->address == (uintptr_t)address)
+        step->base = SYMBOL_NO_BASE;
 }
 
 void symbol_describe(const struct symbol *symbol, char text[SYMBOL_SIZE])

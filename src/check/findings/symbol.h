@@ -2,8 +2,10 @@
  * it is installed (Debian: libdw1); else the module and the offset in it are given, for addr2line(1). */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum { SYMBOL_SIZE = 352 };
 
@@ -27,6 +29,42 @@ void symbol_find(const void *address, struct symbol *);
 /* Returns true if this return address is in a function of those headers, so that its caller is the place of interest.
  * The result is cached, so asking again costs a load. Thread-safe. */
 bool symbol_is_wrapper(const void *address);
+
+/* How the frame of the function at a return address leads to its caller's. */
+struct symbol_step {
+    _Atomic uintptr_t address; /* 0: the entry is free. Written last; what is known never changes then, but `base` */
+    _Atomic uint8_t base;      /* enum symbol_base */
+    int32_t frame;             /* the caller's stack pointer after its call is the base plus this; its return address is
+                                  below that */
+    int32_t saved;             /* where the caller's frame pointer is, from there; 0: still in its register */
+    bool loses;                /* the caller's frame pointer is not known */
+};
+
+/* What the function at the return address finds its frame from. */
+enum symbol_base { SYMBOL_NO_BASE /* not known */, SYMBOL_STACK_POINTER, SYMBOL_FRAME_POINTER };
+
+enum { SYMBOL_STEPS = 4096, SYMBOL_NEAR = 8 };
+extern struct symbol_step symbol_steps[SYMBOL_STEPS];
+
+static inline size_t symbol_place(const void *address, unsigned near)
+{
+    return (((uintptr_t)address * 0x9e3779b97f4a7c15ull >> 32) + near) % SYMBOL_STEPS;
+}
+
+/* Reads the table that exceptions use (.eh_frame). */
+const struct symbol_step *symbol_learn(const void *address);
+
+/* Returns what is known of a return address; where there is no room for more, nothing is. Asking again costs a few
+ * loads. Thread-safe. */
+static inline const struct symbol_step *symbol_step(const void *address)
+{
+    const struct symbol_step *step = &symbol_steps[symbol_place(address, 0)];
+    bool known = atomic_load_explicit(&step->address, memory_order_acquire) == (uintptr_t)address;
+    return __builtin_expect(known, 1) ? step : symbol_learn(address);
+}
+
+/* Takes back what is known of the frame at this address. Thread-safe. */
+void symbol_distrust(const void *address);
 
 /* Writes "main (FILE:120)", "main (libx.so+0x1234)" or "libx.so+0x1234". */
 void symbol_describe(const struct symbol *, char text[SYMBOL_SIZE]);

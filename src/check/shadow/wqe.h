@@ -25,7 +25,7 @@ enum wqe_flags {
 struct wqe {
     uint64_t wr_id;
     uint64_t begun, returned; /* moments (shadow_moment) when the post was called, and when it returned (0: not yet) */
-    const void *posted;       /* the program's return address */
+    const void *posted;       /* a struct place_of_post; or NULL */
     const void *ah;           /* a datagram's handle, or NULL */
     uintptr_t thread;
     const char *lowest, *end; /* all its bytes in this process are between these, as its regions were at the post */

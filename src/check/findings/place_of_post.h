@@ -1,0 +1,17 @@
+/* The places of posts. A post is frequent, so its callers are found without an unwinder. */
+#pragma once
+
+enum { PLACE_OF_POST_FRAMES = 4 };
+
+/* The place of a post: an address outside of the functions of the verbs' headers, which are functions in programs that
+ * are built without optimization, and some of its callers, up to main. */
+struct place_of_post {
+    const void *frames[PLACE_OF_POST_FRAMES]; /* the innermost first; NULL from `count` on */
+    unsigned count;
+    _Atomic unsigned state; /* place_of_post.c */
+};
+
+/* The place of a post by the caller, a function of the data path that the program called. The same place has the same
+ * address, and stays. NULL: it is not known, as there are very many. The caller holds no lock. Thread-safe. */
+#define PLACE_OF_POST place_of_post(__builtin_return_address(0), __builtin_frame_address(0))
+const struct place_of_post *place_of_post(const void *address, const void *frame);
