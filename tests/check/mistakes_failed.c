@@ -37,6 +37,21 @@ void fail_work(enum loopback_variant variant)
     loopback_close(&loopback);
 }
 
+/* A message that is longer than its receive: both queue pairs fail. */
+void fail_receive(enum loopback_variant variant)
+{
+    struct loopback loopback;
+    loopback_open(&loopback, &(struct loopback_options){0});
+    struct ibv_sge sge = loopback_piece(&loopback, 0, 64), little = loopback_piece(&loopback, 128, 8);
+    struct ibv_recv_wr *unreceived, receive = {.wr_id = 9, .sg_list = &little, .num_sge = 1};
+    struct ibv_send_wr *bad, send = make_write(&loopback, &sge);
+    send.opcode = IBV_WR_SEND;
+    MUST(!ibv_post_recv(loopback.qp[1], &receive, &unreceived));
+    MUST(!ibv_post_send(loopback.qp[0], &send, &bad));
+    loopback_poll(&loopback, 2);
+    loopback_close(&loopback);
+}
+
 static void post_write(struct loopback *loopback, struct ibv_send_wr *write, unsigned flags)
 {
     struct ibv_send_wr *bad;

@@ -123,10 +123,13 @@ def failed_work_is_counted_apart():
 
 
 def failed_work_has_the_words_of_the_log():
-    for variant, words in (("faulty", rb"IBV_WC_REM_ACCESS_ERR: (process .* refused it: .* with rkey 0x\w+)"), ("neighbour", rb"(IBV_WC_LOC_PROT_ERR, element 0: .*)\n")):
-        done = _checked("--check", "--log=warn", program=("failed-work", variant))
-        logged = re.search(rb"wr_id 9 ends in .*" + words, done.stderr)
-        assert logged and b"ended with " + logged[0].split(b" ends in ")[1].split(b". (reason")[0] in done.stderr, told(done)
+    for program, shown in ((("failed-work", "faulty"), [rb"IBV_WC_REM_ACCESS_ERR: process .* refused it: .* with rkey 0x"]),
+                           (("failed-work", "neighbour"), [rb"IBV_WC_LOC_PROT_ERR, element 0: .* with lkey 0x"]),
+                           (("failed-receive", "faulty"), [rb"IBV_WC_LOC_LEN_ERR: .* has room for 8$", rb"IBV_WC_REM_INV_REQ_ERR: "])):
+        done = _checked("--check", "--log=warn", program=program)
+        logged = sorted(re.findall(rb"\] qp 0x\w+: \w+ of wr_id 9 ends in (.*?)\.?(?: \(reason \d+\))?\n", done.stderr))
+        found = sorted(re.findall(rb"\(wr_id 9\) ended with (.*) \(failed-work\)\n", done.stderr))
+        assert found == logged and len(found) == len(shown) and all(re.match(*pair) for pair in zip(shown, found)), (logged, found, told(done))
 
 
 def work_that_a_script_fails_is_no_finding():

@@ -41,7 +41,8 @@ static bool is_lost_by_fault(const struct qp *qp, const struct packet *packet, e
         return !qp_is_reliable(qp) && !(qp->traits & QP_ETHERNET);
     if (reason == REASON_PACKET_SERVICE)
         return op_service(packet->opcode) == SERVICE_UD;
-    return datagrams && (reason == REASON_PACKET_QKEY || (reason == REASON_PACKET_QP_STATE && qp->state == IBV_QPS_INIT));
+    return datagrams &&
+           (reason == REASON_PACKET_QKEY || (reason == REASON_PACKET_QP_STATE && qp->state == IBV_QPS_INIT));
 }
 
 /* The queue pair that sent the packet. */
@@ -202,22 +203,30 @@ const char *qp_tell_known(const struct qp *qp, unsigned status)
     return of_peer && qp->told.known && *qp->told.known ? qp->told.known : NULL;
 }
 
-/* The numbers in the kept words, if these are on this end: what follows its status. */
+/* What follows the status in the kept words, if these are on this end. */
 static const char *find_numbers(const struct qp *qp, uint64_t id, unsigned status, unsigned reason)
 {
     char beginning[96];
-    int length = snprintf(beginning, sizeof beginning, " of wr_id %llu ends in %s, ", (unsigned long long)id,
+    int length = snprintf(beginning, sizeof beginning, " of wr_id %llu ends in %s", (unsigned long long)id,
                           words_status(status));
     bool same = qp->told.words && qp->told.first_error == reason;
     const char *found = same ? strstr(qp->told.words, beginning) : NULL;
-    return found ? found + length - strlen(", ") : "";
+    return found && strchr(",:", found[length]) ? found + length : "";
+}
+
+/* The numbers of an element end in their cause, and without numbers the cause is all (life/work_words.c). */
+static bool has_cause(const char *numbers)
+{
+    return *numbers == ':' || !strncmp(numbers, ", element ", strlen(", element "));
 }
 
 void qp_tell_ended(const struct qp *qp, uint64_t id, unsigned status, unsigned reason, char text[QP_TELL_ENDED])
 {
     const char *known = qp ? qp_tell_known(qp, status) : NULL;
-    int length = snprintf(text, QP_TELL_ENDED, "%s%s: %s", words_status(status),
-                          qp ? find_numbers(qp, id, status, reason) : "", known ? known : reason_sentence(reason));
+    const char *numbers = qp ? find_numbers(qp, id, status, reason) : "";
+    int length = has_cause(numbers) ? snprintf(text, QP_TELL_ENDED, "%s%s", words_status(status), numbers)
+                                    : snprintf(text, QP_TELL_ENDED, "%s%s: %s", words_status(status), numbers,
+                                               known ? known : reason_sentence(reason));
     if (length > 0 && length < QP_TELL_ENDED && text[length - 1] == '.') /* of the reason's sentence */
         text[length - 1] = 0;
 }

@@ -45,7 +45,7 @@ void qp_tell_end(struct qp *, const char *what, uint64_t id, enum ibv_wc_status,
  * queue pair is reset or destroyed; NULL: nothing. Under qp->lock. */
 const char *qp_tell_known(const struct qp *, unsigned status);
 
-enum { QP_TELL_ENDED = 640 };
+enum { QP_TELL_ENDED = 704 };
 
 /* Writes what the log's line on this end has after "ends in": the status, the numbers of what was refused, the cause.
  * NULL for a queue pair of which nothing is known: without numbers. Under qp->lock. */
