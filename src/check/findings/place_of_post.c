@@ -9,18 +9,24 @@
 #include "check/findings/place.h"
 #include "check/findings/symbol.h"
 
-enum { PLACES = 4096, NEAR = 16, FRAME_MOST = 1 << 20 };
+enum { PLACES = 4096, NEAR = 16, FRAME_MOST = 1 << 20, SITES = 1024, WAYS = 4 };
 
 enum state { FREE, WRITTEN, READY };
 
 static struct place_of_post places[PLACES];
+
+/* The last places of posts by return address, or by several that share an entry. */
+static struct site {
+    _Atomic(const struct place_of_post *) ways[WAYS];
+    _Atomic unsigned turn;
+} sites[SITES];
 
 struct registers {
     const char *stack, *frame;
 };
 
 /* Goes to the caller's frame. False: that is not known. */
-static bool go_up(struct registers *at, const struct symbol_step *step, const void **address)
+static inline bool go_up(struct registers *at, const struct symbol_step *step, const void **address)
 {
     uint8_t base = atomic_load_explicit(&step->base, memory_order_relaxed);
     if (base == SYMBOL_NO_BASE)
@@ -36,16 +42,24 @@ static bool go_up(struct registers *at, const struct symbol_step *step, const vo
     return *address;
 }
 
-/* A function of the data path has its caller's frame pointer, and above it the return address. */
+/* A function of the data path keeps its caller's frame pointer, and above it the return address. */
+static inline struct registers registers_of(const void *frame)
+{
+    return (struct registers){(const char *)frame + 2 * sizeof(void *), *(const char *const *)frame};
+}
+
 static void walk(const void *address, const void *frame, struct place_of_post *place)
 {
-    struct registers at = {(const char *)frame + 2 * sizeof(void *), *(const char *const *)frame};
+    struct registers at = registers_of(frame);
     bool known = true;
     while (known && symbol_is_wrapper(address))
         known = go_up(&at, symbol_step(address), &address);
     while (known) {
+        const struct symbol_step *step = symbol_step(address);
         place->frames[place->count++] = address;
-        known = place->count < PLACE_OF_POST_FRAMES && go_up(&at, symbol_step(address), &address);
+        known = place->count < PLACE_OF_POST_FRAMES && go_up(&at, step, &address);
+        if (known)
+            place->steps[place->count - 1] = step;
     }
 }
 
@@ -86,6 +100,7 @@ static const struct place_of_post *enter_place(const struct place_of_post *place
         if (!atomic_compare_exchange_strong(&entry->state, &expected, WRITTEN))
             continue;
         memcpy(entry->frames, place->frames, sizeof entry->frames);
+        memcpy(entry->steps, place->steps, sizeof entry->steps);
         entry->count = place->count;
         atomic_store_explicit(&entry->state, READY, memory_order_release);
         return entry;
@@ -100,7 +115,7 @@ static bool agrees(const struct place_of_post *place, const struct place *unwoun
 }
 
 /* Keeps the innermost frame alone, where the unwinder does not agree. */
-static const struct place_of_post *judge(struct place_of_post *place, const void *address)
+static const struct place_of_post *judge_place(struct place_of_post *place, const void *address)
 {
     struct place here;
     place_here(&here);
@@ -112,15 +127,41 @@ static const struct place_of_post *judge(struct place_of_post *place, const void
     return known ? known : enter_place(place);
 }
 
-const struct place_of_post *place_of_post(const void *address, const void *frame)
+static const struct place_of_post *find_anew(const void *address, const void *frame)
 {
     struct place_of_post place = {.count = 0};
     if (place_is_own(address))
         place = (struct place_of_post){.frames = {address}, .count = 1};
     else
         walk(address, frame, &place);
-    const struct place_of_post *known = likely(place.count) ? find_place(&place) : NULL;
-    if (likely(known != NULL))
+    const struct place_of_post *known = place.count ? find_place(&place) : NULL;
+    if (known)
         return known;
-    return place_is_own(address) ? enter_place(&place) : judge(&place, address);
+    return place_is_own(address) ? enter_place(&place) : judge_place(&place, address);
+}
+
+/* Returns true if a walk would find this place: from its innermost frame each step leads to the next. */
+static inline bool is_here(const struct place_of_post *place, const void *address, struct registers at)
+{
+    bool same = place->frames[0] == address;
+    for (unsigned next = 1; same && next < place->count; next++)
+        same = go_up(&at, place->steps[next - 1], &address) && place->frames[next] == address;
+    return same;
+}
+
+const struct place_of_post *place_of_post(const void *address, const void *frame)
+{
+    const struct registers at = registers_of(frame);
+    struct site *site = &sites[((uintptr_t)address * 0x9e3779b97f4a7c15ull >> 32) % SITES];
+    for (unsigned way = 0; way < WAYS; way++) {
+        const struct place_of_post *last = atomic_load_explicit(&site->ways[way], memory_order_acquire);
+        if (!last)
+            break;
+        if (likely(is_here(last, address, at)))
+            return last;
+    }
+    const struct place_of_post *found = find_anew(address, frame);
+    if (found && found->frames[0] == address)
+        atomic_store_explicit(&site->ways[atomic_fetch_add(&site->turn, 1) % WAYS], found, memory_order_release);
+    return found;
 }

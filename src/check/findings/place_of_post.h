@@ -1,12 +1,15 @@
 /* The places of posts. A post is frequent, so its callers are found without an unwinder. */
 #pragma once
 
-enum { PLACE_OF_POST_FRAMES = 4 };
+enum { PLACE_OF_POST_FRAMES = 3 };
+
+struct symbol_step;
 
 /* The place of a post: an address outside of the functions of the verbs' headers, which are functions in programs that
  * are built without optimization, and some of its callers, up to main. */
 struct place_of_post {
-    const void *frames[PLACE_OF_POST_FRAMES]; /* the innermost first; NULL from `count` on */
+    const void *frames[PLACE_OF_POST_FRAMES];                  /* the innermost first; NULL from `count` on */
+    const struct symbol_step *steps[PLACE_OF_POST_FRAMES - 1]; /* from each frame to the next */
     unsigned count;
     _Atomic unsigned state; /* place_of_post.c */
 };
