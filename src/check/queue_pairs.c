@@ -3,9 +3,9 @@
 
 #include "calls/subject.h"
 #include "check/layer.h"
-#include "check/outside/meeting.h"
 #include "check/rule.h"
 #include "check/shadow/created.h"
+#include "verbs/life/qp_ends.h"
 #include "verbs/qp/kind.h"
 
 /* The wishes of a program for a queue pair. */
@@ -99,44 +99,39 @@ static int query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struc
     return result;
 }
 
-static uint8_t ways_of(enum ibv_qp_type type)
+static struct shadow_connection connection_of(const struct end *end)
 {
-    const struct qp_kind *kind = qp_kind_find(type);
-    unsigned traits = kind ? kind->traits : 0;
-    return (uint8_t)((traits & QP_SENDS ? SHADOW_REQUESTS : 0) | (traits & QP_RESPONDS ? SHADOW_RESPONDS : 0));
+    return (struct shadow_connection){.peer = end->peer,
+                                      .sq_psn = end->sq_psn,
+                                      .rq_psn = end->rq_psn,
+                                      .mtu = end->mtu,
+                                      .access = end->access,
+                                      .max_rd_atomic = end->max_rd_atomic,
+                                      .max_dest_rd_atomic = end->max_dest_rd_atomic,
+                                      .ways = (end->requests ? SHADOW_REQUESTS : 0) |
+                                              (end->responds ? SHADOW_RESPONDS : 0)};
 }
 
-static void note_connection(struct shadow_qp *qp, const struct ibv_qp_attr *attr, int mask)
+static void note_peer(struct shadow_qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
-    struct shadow_connection *connection = &qp->connection;
     if (mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET)
-        *connection = (struct shadow_connection){.begun = meeting_now()};
+        qp->connection.peer = 0;
     if (mask & IBV_QP_DEST_QPN)
-        connection->peer = attr->dest_qp_num;
-    if (mask & IBV_QP_SQ_PSN)
-        connection->sq_psn = attr->sq_psn;
-    if (mask & IBV_QP_RQ_PSN)
-        connection->rq_psn = attr->rq_psn;
-    if (mask & IBV_QP_PATH_MTU)
-        connection->mtu = attr->path_mtu;
-    if (mask & IBV_QP_ACCESS_FLAGS)
-        connection->access = attr->qp_access_flags;
-    if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
-        connection->max_rd_atomic = attr->max_rd_atomic;
-    if (mask & IBV_QP_MAX_DEST_RD_ATOMIC)
-        connection->max_dest_rd_atomic = attr->max_dest_rd_atomic;
-    connection->ways = ways_of(qp->type);
+        qp->connection.peer = attr->dest_qp_num;
 }
 
-static void meet(const struct ibv_qp *qp, const struct shadow_connection *connection)
+static void meet(struct ibv_qp *qp)
 {
-    struct shadow_connection peer;
-    if (!meeting_exchange(qp->qp_num, connection, &peer))
+    struct end own, peer;
+    if (!qp_ends_meet(qp, &own, &peer))
         return;
+    const struct shadow_connection other = connection_of(&peer);
     shadow_lock();
     struct shadow *shadow = shadow_find(SHADOW_QP, qp);
-    if (shadow)
-        HOOKS_CALL(met, shadow, &peer);
+    if (shadow) {
+        shadow->qp.connection = connection_of(&own);
+        HOOKS_CALL(met, shadow, &other);
+    }
     shadow_unlock();
 }
 
@@ -147,7 +142,7 @@ static int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
     shadow_lock();
     struct shadow *shadow = shadow_find(SHADOW_QP, qp);
     if (shadow && !result)
-        note_connection(&shadow->qp, attr, mask);
+        note_peer(&shadow->qp, attr, mask);
     if (shadow && !result && mask & IBV_QP_STATE) {
         shadow->qp.state = attr->qp_state;
         if (attr->qp_state == IBV_QPS_RESET)
@@ -156,11 +151,9 @@ static int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
     if (shadow && !result)
         HOOKS_CALL(modified, shadow, attr, mask);
     bool connected = shadow && !result && mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RTS;
-    struct shadow_connection connection = connected ? shadow->qp.connection : (struct shadow_connection){0};
     shadow_unlock();
-    if (connected && connection.mtu &&
-        (rule_chosen.rules[RULE_PEERS_DISAGREE] || rule_chosen.rules[RULE_ACCESS_DIFFERS]))
-        meet(qp, &connection);
+    if (connected && (rule_chosen.rules[RULE_PEERS_DISAGREE] || rule_chosen.rules[RULE_ACCESS_DIFFERS]))
+        meet(qp);
     return result;
 }
 

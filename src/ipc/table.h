@@ -30,6 +30,8 @@ enum {
     TABLE_BLOCKS = 65536, /* of 256 queue pair numbers: all numbers of 24 bits */
     TABLE_JOINS = 1024,
     TABLE_PORTS = 16384, /* ports of the connection manager; a power of two */
+    TABLE_ENDS = 4096,   /* places for ends of connections; a power of two */
+    TABLE_END_WORDS = 8,
     TABLE_PROGRAM_MAX = 32,
     TABLE_NAME_MAX = 90,
 };
@@ -69,6 +71,11 @@ struct table_port {
     struct port_claim claim; /* written before the owner, not changed while it has one */
 };
 
+/* An end of a connection, and a sum; ends.c. */
+struct table_end {
+    _Alignas(64) _Atomic uint64_t words[TABLE_END_WORDS];
+};
+
 struct table_file {
     struct table_head head;
     _Alignas(64) atomic_uint next_block; /* where the search for a free block starts */
@@ -78,6 +85,7 @@ struct table_file {
     atomic_uint blocks[TABLE_BLOCKS]; /* table_owner, 0: free */
     struct table_join joins[TABLE_JOINS];
     struct table_port ports[TABLE_PORTS];
+    struct table_end ends[TABLE_ENDS];
 };
 
 struct table {

@@ -46,8 +46,7 @@ struct shadow_connection {
     enum ibv_mtu mtu;
     uint32_t access; /* qp_access_flags */
     uint8_t max_rd_atomic, max_dest_rd_atomic;
-    uint8_t ways;   /* enum shadow_ways */
-    uint64_t begun; /* when it was last reset; 0: never */
+    uint8_t ways; /* enum shadow_ways */
 };
 
 /* The last post of a queue that was refused, until a later one is taken. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/read_clock.h"
 #include "config/device_state.h"
 #include "config/link_layer.h"
 #include "events/refusal.h"
@@ -16,6 +17,7 @@
 #include "verbs/ask/qp_inquiry.h"
 #include "verbs/ask/qp_story.h"
 #include "verbs/ask/qp_story_kept.h"
+#include "verbs/life/qp_ends.h"
 #include "verbs/life/qp_refuse.h"
 #include "verbs/object/async.h"
 #include "verbs/object/context.h"
@@ -197,6 +199,8 @@ static void reset(struct qp *qp)
     qp_tell_nothing(qp);
     qp_inquiry_end(qp);
     qp_story_forget(qp);
+    qp_ends_leave(qp);
+    qp->path.begun = read_clock(CLOCK_MONOTONIC);
     qp->path.peer_claimed = qp->path.peer_ended = false; /* of the connection that was */
     qp->receives.last_wqe_raised = false;
     qp->attr = (struct ibv_qp_attr){0};
@@ -312,6 +316,8 @@ static int apply(struct qp *qp, const struct ibv_qp_attr *attr, int mask, uint8_
     if (mask & IBV_QP_STATE) { /* the engine may have failed meanwhile; only the program causes ERR here */
         qp_enter(qp, to);
         qp->ibv.state = to;
+        if (from == IBV_QPS_RTR && to == IBV_QPS_RTS)
+            qp_ends_enter(qp);
     }
     return 0;
 }

@@ -9,6 +9,7 @@
 #include "verbs/ask/qp_story_kept.h"
 #include "verbs/create/async_get.h"
 #include "verbs/disturb/disturb.h"
+#include "verbs/life/qp_ends.h"
 #include "verbs/memory/mw.h"
 #include "verbs/object/acknowledgements.h"
 #include "verbs/object/domain.h"
@@ -38,6 +39,7 @@ void qp_retire(struct qp *qp)
     lock_take(&qp->lock);
     qp_withdraw_references(qp);
     qp_unpublish(qp);
+    qp_ends_leave(qp);
     mw_leave(qp);
     if (qp->uses.srq && qp->uses.srq->kind->abandon)
         qp->uses.srq->kind->abandon(qp);

@@ -53,6 +53,8 @@ struct qp_path {
     bool peer_claimed;    /* a process of this host had the peer's number when the path was set */
     bool peer_ended;      /* the peer's process has ended, and no process has its number since */
     uint16_t parted_slot; /* of `parted_from` */
+    bool entered;         /* the host's table may have it among the ends of connections (life/qp_ends.h) */
+    nanos begun;          /* when it was last reset; 0: never */
     struct qp_direct direct;
 };
 
