@@ -188,9 +188,22 @@ def _standins(layout):
 
 # -- a story, in the form that src/verbs/ask/qp_story_report.c writes
 
+def _wrong_address(address, base, size):
+    """As wrong_address_find (src/verbs/memory/wrong_address.h)."""
+    swapped, halves = int.from_bytes(address.to_bytes(8, "little"), "big"), (0, 2**32 - 1)
+    if (address - base) % 2**64 < size:
+        return {}
+    if (swapped - base) % 2**64 < size:
+        return {"swapped": True}
+    certain = address >> 32 in halves and base >= 2**32 and size <= 2**28 and address >= size
+    return {"cut": True} if certain and (address - base) % 2**32 < size else {}
+
+
 def _report_memory(memory):
     access = memory.layout.access
     more = {"has": access(memory["has"])} if memory["known"] else dict.fromkeys(("base", "size"))
+    if memory["known"] and "story_memory.base" in memory.layout.members:
+        more |= _wrong_address(memory["address"], memory["base"], memory["size"])
     if not memory["gone"]:
         more["gone"] = None
     return memory.facts("refused", access=access(memory["access"]), **more)
