@@ -502,7 +502,7 @@ static const struct {
     {"builders", build_wrongly},
     {"spoilt-address", spoil_address},
     {"ah-domain", use_foreign_address},
-    {"failed-receive", fail_receive},
+    {"failed-receive", receive_too_little},
 };
 
 int main(int argc, char **argv)

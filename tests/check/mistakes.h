@@ -27,7 +27,7 @@ static inline void wait_longer_than_the_checker(void)
 /* mistakes_failed.c */
 void fail_work(enum loopback_variant);
 void fail_one_of_two(enum loopback_variant);
-void fail_receive(enum loopback_variant);
+void receive_too_little(enum loopback_variant);
 
 /* mistakes.c: acknowledges events of a queue, while another thread destroys it. */
 struct acknowledgement {

@@ -38,7 +38,7 @@ void fail_work(enum loopback_variant variant)
 }
 
 /* A message that is longer than its receive: both queue pairs fail. */
-void fail_receive(enum loopback_variant variant)
+void receive_too_little(enum loopback_variant variant)
 {
     struct loopback loopback;
     loopback_open(&loopback, &(struct loopback_options){0});
