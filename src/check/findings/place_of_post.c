@@ -25,15 +25,24 @@ struct registers {
     const char *stack, *frame;
 };
 
+/* Where the caller's frame begins; NULL: it is not known. A frame pointer may be anything where the program has not set
+ * it. */
+static inline const char *find_top(const struct registers *at, const struct symbol_step *step)
+{
+    uint8_t base = atomic_load_explicit(&step->base, memory_order_relaxed);
+    if (likely(base == SYMBOL_STACK_POINTER))
+        return at->stack + step->frame;
+    const char *top = at->frame + step->frame;
+    bool sound = base == SYMBOL_FRAME_POINTER && top > at->stack && top < at->stack + FRAME_MOST &&
+                 !((uintptr_t)top % sizeof(void *));
+    return sound ? top : NULL;
+}
+
 /* Goes to the caller's frame. False: that is not known. */
 static inline bool go_up(struct registers *at, const struct symbol_step *step, const void **address)
 {
-    uint8_t base = atomic_load_explicit(&step->base, memory_order_relaxed);
-    if (base == SYMBOL_NO_BASE)
-        return false;
-    const char *top = (base == SYMBOL_STACK_POINTER ? at->stack : at->frame) + step->frame;
-    bool sound = top > at->stack && top < at->stack + FRAME_MOST && !((uintptr_t)top % sizeof(void *));
-    if (unlikely(!sound))
+    const char *top = find_top(at, step);
+    if (unlikely(!top))
         return false;
     *address = ((const void *const *)top)[-1];
     if (step->saved)

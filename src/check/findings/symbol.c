@@ -314,6 +314,7 @@ struct symbol_step symbol_steps[SYMBOL_STEPS]; /* written under `session` */
 
 #ifdef __x86_64__
 
+enum { FRAME_MOST = 1 << 20 };                                      /* bytes: a larger frame is not followed */
 enum { FRAME_POINTER = 6, STACK_POINTER = 7, RETURN_ADDRESS = 16 }; /* DWARF's numbers */
 
 /* Returns how the frame saves the register: its offset from the frame; 0: it does not; INT32_MIN: not known. */
@@ -336,7 +337,7 @@ static void read_frame(Dwarf_Frame *frame, struct symbol_step *step)
     size_t count = 0;
     bool simple = !dwfl.frame_cfa(frame, &ops, &count) && count == 1 && ops->atom == DW_OP_REGISTER_PLUS &&
                   (ops->number == FRAME_POINTER || ops->number == STACK_POINTER) && (int64_t)ops->number2 > 0 &&
-                  (int64_t)ops->number2 < INT32_MAX;
+                  (int64_t)ops->number2 < FRAME_MOST && !(ops->number2 % sizeof(void *));
     if (!simple || find_saved(frame, RETURN_ADDRESS) != -(int32_t)sizeof(void *))
         return;
     step->frame = (int32_t)ops->number2;
