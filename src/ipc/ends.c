@@ -1,5 +1,6 @@
 #include "ipc/ends.h"
 
+#include <stddef.h>
 #include <string.h>
 #include <time.h>
 
@@ -14,6 +15,7 @@ union image {
     uint64_t words[WORDS];
 };
 _Static_assert(sizeof(struct end) <= sizeof(uint64_t[WORDS]), "an end has a place in the table");
+_Static_assert(sizeof(struct end) == offsetof(struct end, zeros) + sizeof((struct end){0}.zeros), "no padding");
 
 /* The sum of zeros, which a truncated table has, is not 0. */
 static uint64_t sum_of(const union image *image)

@@ -180,6 +180,7 @@ def _check_all(rows):
 def each_action_has_a_row():
     with open(f"{TREE}/src/script/words.def", encoding="utf-8") as file:
         actions = re.findall(r'^ACTION\("(\w+)"', file.read(), re.M)
+    actions.remove("places")  # only counts calls: script_test.py
     assert len(actions) > 20 and sorted(actions) == sorted(ROWS), set(actions) ^ set(ROWS)
 
 

@@ -141,7 +141,7 @@ def a_program_that_goes_on_another_way_loses_nothing():
 
 def the_sum_is_there_when_the_time_is_up():
     # Without a fault it ends at once; with the first it sleeps, and the limit ends the sweep.
-    done = softverbs("sweep", "--seconds", str(round(patience(2))), "--", "sh", "-c", f"{PROGRAM} mended || sleep 600")
+    done = softverbs("sweep", "--timeout", "500", "--seconds", str(round(patience(2))), "--", "sh", "-c", f"{PROGRAM} mended || sleep 600")
     lines = expect(done, 0, None, b"").stdout.decode().splitlines()
     assert lines == ["8 of 8 faults were not tried, as the time was up.", "0 faults, 0 unreported by the program."], lines
 

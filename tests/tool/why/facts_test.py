@@ -75,9 +75,18 @@ def _running(program, *arguments, **environment):
             process.wait()
 
 
+def _shown(pid):
+    """The process, once the answer to its unsignalled request has come."""
+    end = cases.until(10)
+    while True:
+        process = next(each for each in _ask("show") if each["pid"] == pid)
+        if any("unsignalled" in qp for qp in process["qps"]) or time.monotonic() > end:
+            return process
+
+
 def each_kind_of_object_is_reported_as_ever():
     with _running("objects") as numbers:
-        process = next(each for each in _ask("show") if each["pid"] == numbers[0])
+        process = _shown(numbers[0])
         _compare("show", [process[name][i] for name in ("qps", "cqs", "srqs", "tags", "mrs", "pds") for i in range(len(process[name]))])
         _compare("process", [{name: value if isinstance(value, (int, str)) else [] for name, value in process.items()}])
         _compare("why-cq", [_happened("--cq", cq["handle"], numbers[0]) for cq in process["cqs"]])

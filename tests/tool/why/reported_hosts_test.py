@@ -77,7 +77,7 @@ def a_host_that_is_not_reached_where_timeout_is_0():
     for address in wire.ADDRESSES["server"]:
         _ip("-n", "client", "neighbour", "replace", address, "lladdr", STRANGE, "dev", "eth0", "nud", "permanent")
     client.tell("send")
-    client.says(("on another host, which has not answered; 0 times the ACK timer ran out",), "why", str(client.pid))
+    client.says(("on another host, which has not answered: softverbs ping",), "why", str(client.pid))
     client.says(("Its timeout is 0, so nothing is sent again soon (reason 122).", FAR), "why", "--qp", client.number)
     server.says((WAITS,), "why", str(server.pid))
     for address in wire.ADDRESSES["server"]:
