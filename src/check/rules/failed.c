@@ -1,4 +1,5 @@
 /* Work that ends in an error: the error's own words, with the place of the post. */
+#include "base/likely.h"
 #include "check/hooks.h"
 
 /* Returns true if the completion may be of other work, which has the same wr_id, and is of another kind or place. */
@@ -17,9 +18,9 @@ static bool may_be_other(const struct shadow *qp, const struct wqe *wqe)
 }
 
 /* The errors after the first are its consequences. */
-static void name_error(struct shadow *qp, struct wqe *wqe, const struct hooks_completion *completion)
+cold static void name_error(struct shadow *qp, struct wqe *wqe, const struct hooks_completion *completion)
 {
-    if (!completion->end || qp->qp.ended || wqe->wr_id != completion->wr_id)
+    if (qp->qp.ended || wqe->wr_id != completion->wr_id)
         return;
     qp->qp.ended = true;
     bool unsure = may_be_other(qp, wqe), receive = wqe->flags & WQE_RECEIVE;
@@ -33,10 +34,16 @@ static void name_error(struct shadow *qp, struct wqe *wqe, const struct hooks_co
                 completion->end);
 }
 
+static void judge_end(struct shadow *qp, struct wqe *wqe, const struct hooks_completion *completion)
+{
+    if (unlikely(completion->end))
+        name_error(qp, wqe, completion);
+}
+
 static void follow_state(struct shadow *qp, const struct ibv_qp_attr *attr, int mask)
 {
     if (mask & IBV_QP_STATE && (attr->qp_state == IBV_QPS_ERR || attr->qp_state == IBV_QPS_RESET))
         qp->qp.ended = attr->qp_state == IBV_QPS_ERR;
 }
 
-const struct hooks rules_failed = {.completed = name_error, .modified = follow_state};
+const struct hooks rules_failed = {.completed = judge_end, .modified = follow_state};

@@ -1,6 +1,7 @@
 /* Work requests have the right memory of the peer and length of inline data, and builders are called in turn. */
 #include <infiniband/verbs.h>
 
+#include "base/likely.h"
 #include "check/hooks.h"
 
 static struct finding_about subject(enum rule rule, const struct shadow *qp, const struct wqe *wqe)
@@ -12,7 +13,7 @@ static struct finding_about subject(enum rule rule, const struct shadow *qp, con
                                   .created = &qp->created};
 }
 
-static void judge_atomic(const struct shadow *qp, const struct wqe *wqe)
+cold static void judge_atomic(const struct shadow *qp, const struct wqe *wqe)
 {
     enum { OPERAND = 8 };
     const struct finding_about misaligned = subject(RULE_ATOMIC_MISALIGNED, qp, wqe),
@@ -29,7 +30,7 @@ static void judge_atomic(const struct shadow *qp, const struct wqe *wqe)
                     wqe_name(wqe), qp->number, (unsigned long long)wqe->wr_id);
 }
 
-static void judge_inline(struct shadow *qp, const struct wqe *wqe)
+cold static void judge_inline(struct shadow *qp, const struct wqe *wqe)
 {
     const struct finding_about unasked = subject(RULE_INLINE_UNASKED, qp, wqe);
     if (wqe->length <= qp->qp.inline_asked || wqe->length > qp->qp.cap.max_inline_data || qp->qp.inline_told)
@@ -42,7 +43,7 @@ static void judge_inline(struct shadow *qp, const struct wqe *wqe)
 }
 
 /* With iWARP the data of a READ arrives as a write of the peer. */
-static void judge_sink(const struct shadow *qp, const struct wqe *wqe)
+cold static void judge_sink(const struct shadow *qp, const struct wqe *wqe)
 {
     const struct finding_about closed = subject(RULE_READ_SINK_ACCESS, qp, wqe);
     if (((const struct ibv_qp *)qp->handle)->context->device->transport_type != IBV_TRANSPORT_IWARP)

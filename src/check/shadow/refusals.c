@@ -4,27 +4,14 @@
 
 _Atomic bool refusals_kept;
 
-static struct shadow_refused *post_of(struct shadow *owner, bool receive)
-{
-    if (owner->kind == SHADOW_SRQ)
-        return &owner->srq.refused;
-    return receive ? &owner->qp.refused_receive : &owner->qp.refused_send;
-}
-
 void refusals_keep(struct shadow *owner, const struct shadow_refused *post)
 {
     shadow_assert_locked();
-    struct shadow_refused *kept = post_of(owner, post->receive);
+    struct shadow_refused *kept = refusals_of(owner, post->receive);
     bool in_row = kept->call && (kept->in_row || kept->wr_id != post->wr_id);
     *kept = *post;
     kept->in_row = in_row;
     atomic_store_explicit(&refusals_kept, true, memory_order_relaxed);
-}
-
-void refusals_drop(struct shadow *owner, bool receive)
-{
-    shadow_assert_locked();
-    post_of(owner, receive)->call = NULL;
 }
 
 static bool is_there(const struct shadow *cq, const struct shadow *cq_or_channel)
@@ -42,7 +29,7 @@ void refusals_each(const struct shadow *cq_or_channel, void (*visit)(struct shad
         if (qp->kind != SHADOW_QP || qp->process != getpid())
             continue;
         struct shadow *owner = qp->qp.srq ? qp->qp.srq : qp;
-        struct shadow_refused *send = post_of(qp, false), *receive = post_of(owner, true);
+        struct shadow_refused *send = refusals_of(qp, false), *receive = refusals_of(owner, true);
         bool receives = is_there(qp->qp.recv_cq, cq_or_channel);
         any |= send->call || receive->call;
         if (send->call && (receives || is_there(qp->qp.send_cq, cq_or_channel)))
