@@ -1,6 +1,5 @@
 #include "record/recorded.h"
 
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,6 +1,5 @@
 #include "report/recent_events.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

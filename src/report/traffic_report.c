@@ -1,6 +1,5 @@
 #include "report/traffic_report.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

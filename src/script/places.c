@@ -1,6 +1,5 @@
 #include "script/places.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /* Serves connections in turn, each with a deadline: a reader that sends nothing keeps others waiting for a second. */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

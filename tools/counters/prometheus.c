@@ -1,7 +1,6 @@
 #include "counters/prometheus.h"
 
 #include <inttypes.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "counters/port.h"

@@ -1,6 +1,5 @@
 /* softverbs demo: two processes exchange messages; with --all a tour: a wrong key, a loss, and what went over the wire.
  */
-#include <errno.h>
 #include <pwd.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,5 +1,4 @@
 /* The checks of `softverbs doctor --net INTERFACE`. */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "wire/op.h"

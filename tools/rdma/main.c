@@ -2,7 +2,6 @@
  *
  * `softverbs run` puts it at the front of $PATH, as the real one asks the kernel over netlink. The real one, later in
  * $PATH, gets the commands that this one does not know (rdma system, monitor, link add). */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

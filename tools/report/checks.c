@@ -1,6 +1,5 @@
 /* softverbs checks: what the checker has written to a report file, for people and for CI. */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdbool.h>

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "facts/read.h"
-#include "print/emit.h"
 
 enum { TEXT_MOST = 8192, ADDRESSES_MOST = 256 };
 

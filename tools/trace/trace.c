@@ -2,7 +2,6 @@
  * memory; nothing of theirs waits for it. */
 #include <errno.h>
 #include <jansson.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>

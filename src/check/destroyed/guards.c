@@ -6,7 +6,6 @@
 
 #include "base/result.h"
 #include "calls/calls.h"
-#include "calls/command.h"
 #include "check/destroyed/callers.h"
 #include "check/shadow/created.h"
 

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/settings.h"
 #include "base/static_lock.h"
 #include "base/uncancelled.h"
 #include "check/findings/checker_scope.h"

@@ -1,7 +1,6 @@
 #include "gsi/cm/cm_report.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <unistd.h>
 
 #include "base/container.h"

@@ -1,7 +1,6 @@
 #include "link/udp/netlink.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>

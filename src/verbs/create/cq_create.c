@@ -3,11 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "base/uncancelled.h"
 #include "events/refusal.h"
-#include "link/fence.h"
 #include "process/poller.h"
 #include "verbs/create/async_get.h"
 #include "verbs/disturb/disturb.h"

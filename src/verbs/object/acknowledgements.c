@@ -6,7 +6,6 @@
 
 #include "diag/log.h"
 #include "diag/sentence.h"
-#include "verbs/object/words.h"
 
 /* The object of the thread that began to wait last. */
 static struct {

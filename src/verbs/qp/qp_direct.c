@@ -1,6 +1,5 @@
 #include "verbs/qp/qp_direct.h"
 
-#include "base/container.h"
 #include "ipc/node.h"
 #include "link/direct.h"
 #include "link/shm.h"

@@ -1,5 +1,4 @@
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -8,7 +7,6 @@
 #include "diag/log.h"
 #include "link/fence.h"
 #include "process/poller.h"
-#include "verbs/object/acknowledgements.h"
 #include "verbs/object/async.h"
 #include "verbs/object/domain.h"
 #include "verbs/queue/comp_channel.h"

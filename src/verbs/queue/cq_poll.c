@@ -1,16 +1,11 @@
 #include "verbs/queue/cq_poll.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/likely.h"
-#include "base/uncancelled.h"
 #include "diag/log.h"
-#include "link/fence.h"
 #include "process/poller.h"
-#include "verbs/object/acknowledgements.h"
 #include "verbs/object/async.h"
 #include "verbs/object/disturbance.h"
 #include "verbs/object/domain.h"

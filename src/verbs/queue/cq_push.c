@@ -1,14 +1,11 @@
 #include "verbs/queue/cq_push.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/read_clock.h"
-#include "base/uncancelled.h"
 #include "diag/log.h"
 #include "diag/sentence.h"
-#include "link/fence.h"
 #include "process/poller.h"
 #include "verbs/object/acknowledgements.h"
 #include "verbs/object/async.h"

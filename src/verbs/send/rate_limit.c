@@ -1,7 +1,5 @@
 #include "verbs/send/rate_limit.h"
 
-#include <errno.h>
-
 #include "diag/log.h"
 #include "runtime/clock.h"
 #include "verbs/qp/qp_doors.h"
