@@ -42,41 +42,20 @@ static void note_cut(struct memory_loss *loss, int failed, const struct stat *fi
         end_cutting(loss, file, (uint64_t)file->st_size, UINT64_MAX);
 }
 
-static int seen_ftruncate(int file, off_t size)
-{
-    struct stat status;
-    struct memory_loss loss = begin_cutting("ftruncate", __builtin_return_address(0));
-    int result = really.ftruncate(file, size);
-    note_cut(&loss, result || !loss.before || fstat(file, &status), &status);
-    return result;
-}
-
-static int seen_ftruncate64(int file, off64_t size)
-{
-    struct stat status;
-    struct memory_loss loss = begin_cutting("ftruncate", __builtin_return_address(0));
-    int result = really.ftruncate64(file, size);
-    note_cut(&loss, result || !loss.before || fstat(file, &status), &status);
-    return result;
-}
-
-static int seen_truncate(const char *path, off_t size)
-{
-    struct stat status;
-    struct memory_loss loss = begin_cutting("truncate", __builtin_return_address(0));
-    int result = really.truncate(path, size);
-    note_cut(&loss, result || !loss.before || stat(path, &status), &status);
-    return result;
-}
-
-static int seen_truncate64(const char *path, off64_t size)
-{
-    struct stat status;
-    struct memory_loss loss = begin_cutting("truncate", __builtin_return_address(0));
-    int result = really.truncate64(path, size);
-    note_cut(&loss, result || !loss.before || stat(path, &status), &status);
-    return result;
-}
+/* Defines a function like ftruncate or truncate, whose file `look` finds. */
+#define CUTS(name, text, of, size_type, look)                                                                          \
+    static int seen_##name(of file, size_type size)                                                                    \
+    {                                                                                                                  \
+        struct stat status;                                                                                            \
+        struct memory_loss loss = begin_cutting(text, __builtin_return_address(0));                                    \
+        int result = really.name(file, size);                                                                          \
+        note_cut(&loss, result || !loss.before || look(file, &status), &status);                                       \
+        return result;                                                                                                 \
+    }
+CUTS(ftruncate, "ftruncate", int, off_t, fstat)
+CUTS(ftruncate64, "ftruncate", int, off64_t, fstat)
+CUTS(truncate, "truncate", const char *, off_t, stat)
+CUTS(truncate64, "truncate", const char *, off64_t, stat)
 
 /* The pages after a range that collapses are moved, too. */
 static void note_hole(struct memory_loss *loss, int file, int mode, uint64_t from, uint64_t length)
@@ -86,23 +65,17 @@ static void note_hole(struct memory_loss *loss, int file, int mode, uint64_t fro
         end_cutting(loss, &status, from, mode & FALLOC_FL_COLLAPSE_RANGE ? UINT64_MAX : from + length);
 }
 
-static int seen_fallocate(int file, int mode, off_t from, off_t length)
-{
-    struct memory_loss loss = begin_cutting("fallocate", __builtin_return_address(0));
-    int result = really.fallocate(file, mode, from, length);
-    if (!result)
-        note_hole(&loss, file, mode, (uint64_t)from, (uint64_t)length);
-    return result;
-}
-
-static int seen_fallocate64(int file, int mode, off64_t from, off64_t length)
-{
-    struct memory_loss loss = begin_cutting("fallocate", __builtin_return_address(0));
-    int result = really.fallocate64(file, mode, from, length);
-    if (!result)
-        note_hole(&loss, file, mode, (uint64_t)from, (uint64_t)length);
-    return result;
-}
+#define PUNCHES(name, size_type)                                                                                       \
+    static int seen_##name(int file, int mode, size_type from, size_type length)                                       \
+    {                                                                                                                  \
+        struct memory_loss loss = begin_cutting("fallocate", __builtin_return_address(0));                             \
+        int result = really.name(file, mode, from, length);                                                            \
+        if (!result)                                                                                                   \
+            note_hole(&loss, file, mode, (uint64_t)from, (uint64_t)length);                                            \
+        return result;                                                                                                 \
+    }
+PUNCHES(fallocate, off_t)
+PUNCHES(fallocate64, off64_t)
 
 static const struct imports_entry entries[] = {
     {"ftruncate", (imports_function *)seen_ftruncate}, {"ftruncate64", (imports_function *)seen_ftruncate64},
