@@ -376,7 +376,7 @@ static void receive_rej(struct connection *connection, const struct cm_message *
 
 static void receive_dreq(struct connection *connection, const struct cm_message *message, nanos now)
 {
-    if (message->dreq.remote_qpn != connection->local.qpn)
+    if (!is_from_peer(connection, message) || message->dreq.remote_qpn != connection->local.qpn)
         return;
     connection->parting |= CONNECTION_DREQ_CAME;
     switch (connection->state) {
@@ -398,6 +398,8 @@ static void receive_dreq(struct connection *connection, const struct cm_message 
 
 static void receive_drep(struct connection *connection, const struct cm_message *message, nanos now)
 {
+    if (!is_from_peer(connection, message))
+        return;
     if (connection->state >= CONNECTION_DREQ_SENT)
         connection->parting |= CONNECTION_DREP_CAME;
     if (connection->state != CONNECTION_DREQ_SENT && connection->state != CONNECTION_DREQ_RCVD)
@@ -409,42 +411,17 @@ static void receive_drep(struct connection *connection, const struct cm_message 
 }
 
 /* A REQ again: the program has not answered yet, or the REP was lost, which its own timer repeats. */
-static void receive_req_again(struct connection *connection, const struct cm_message *message)
+static void receive_req_again(struct connection *connection, const struct cm_message *message, nanos now)
 {
     if (connection->state == CONNECTION_REQ_RCVD && !connection->active)
         connection->pending |= PENDING_MRA;
 }
 
-static void take_message(struct connection *connection, const struct cm_message *message, nanos now)
-{
-    switch (message->attribute) {
-    case CM_REQ:
-        receive_req_again(connection, message);
-        return;
-    case CM_MRA:
-        receive_mra(connection, message, now);
-        return;
-    case CM_REP:
-        receive_rep(connection, message, now);
-        return;
-    case CM_RTU:
-        receive_rtu(connection, message, now);
-        return;
-    case CM_REJ:
-        receive_rej(connection, message, now);
-        return;
-    case CM_DREQ:
-        if (is_from_peer(connection, message))
-            receive_dreq(connection, message, now);
-        return;
-    case CM_DREP:
-        if (is_from_peer(connection, message))
-            receive_drep(connection, message, now);
-        return;
-    default: /* nothing for a connection, or alternate paths, which are not supported */
-        return;
-    }
-}
+/* Other messages mean nothing to a connection, or concern alternate paths, which are not supported. */
+static void (*const receivers[])(struct connection *, const struct cm_message *, nanos now) = {
+    [CM_REQ] = receive_req_again, [CM_MRA] = receive_mra,   [CM_REP] = receive_rep,   [CM_RTU] = receive_rtu,
+    [CM_REJ] = receive_rej,       [CM_DREQ] = receive_dreq, [CM_DREP] = receive_drep,
+};
 
 bool connection_receive(struct connection *connection, const struct cm_message *message, nanos now)
 {
@@ -452,7 +429,8 @@ bool connection_receive(struct connection *connection, const struct cm_message *
     unsigned pending = connection->pending;
     bool mra_came = connection->mra_came;
     uint8_t parting = connection->parting;
-    take_message(connection, message, now);
+    if (message->attribute < sizeof receivers / sizeof *receivers && receivers[message->attribute])
+        receivers[message->attribute](connection, message, now);
     return connection->state != state || connection->pending != pending || connection->mra_came != mra_came ||
            connection->parting != parting;
 }
