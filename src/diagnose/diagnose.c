@@ -232,7 +232,7 @@ static const struct {
     FLAG(faulty, faulty),     FLAG(heard, counts.heard),
     FLAG(still, since.still), FLAG(unpolled, since.unpolled),
     FLAG(stuck, since.stuck), FLAG(refused, since.refused),
-    FLAG(naks, since.naks),   FLAG(peer_ended, connection.peer_ended)};
+    FLAG(naks, since.naks),   FLAG(peer_ended, peer_ended)};
 
 static bool is_true(const struct known *known, struct part name)
 {

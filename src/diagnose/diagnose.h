@@ -20,6 +20,9 @@ enum diagnosis_group {
     DIAGNOSE_EVENT,      /* the event of completions that wait in `cq` does not come */
     DIAGNOSE_REFUSAL,    /* the error of an end came to pass; `count`: bytes of the message, as its sender has it */
     DIAGNOSE_ID,         /* an identifier of librdmacm waits */
+    DIAGNOSE_ABSENCE,    /* there are no facts of the peer; `partner`: the process that has it, or had it */
+    DIAGNOSE_PROCESS,    /* the process `partner` itself waits, or gave no report */
+    DIAGNOSE_ID_IDLE,    /* it has nothing to wait for */
     DIAGNOSE_CM_PROGRAM, /* the program of an identifier has not done what its connection waits for */
     DIAGNOSE_CM_LISTENER,
     DIAGNOSE_CM_NEXT,        /* an identifier has no connection yet */
@@ -62,7 +65,6 @@ struct known_events {
 struct known_connection {
     const struct facts_connection *record;
     const struct facts_identifier *peer_id;
-    bool peer_ended; /* its process has left its story */
 };
 
 struct known_counts {
@@ -98,6 +100,7 @@ struct known {
     struct fact_number count, needed, reason;
     enum diagnosis absence; /* why there are no facts of the peer */
     bool ended;             /* the sentence is of the past */
+    bool peer_ended;        /* the process of the other end has ended */
     bool faulty;            /* faults that were asked for lose packets */
     struct since since;
     struct known_connection connection;

@@ -603,8 +603,10 @@ static void each_sentence_names_facts_that_there_are(void **state)
     struct facts_receive receive;
     struct facts_refused memory;
     struct facts_short too_short;
+    struct facts_process partner;
     char text[DIAGNOSE_ROOM];
     begin(&scene);
+    fill(&facts_of_process, &partner);
     fill(&facts_of_story, &end);
     fill(&facts_of_error, &error);
     fill(&facts_of_receive, &receive);
@@ -618,6 +620,7 @@ static void each_sentence_names_facts_that_there_are(void **state)
     fill(&facts_of_missing, &missing);
     scene.known.srq = scene.known.peer_srq = &scene.srq;
     scene.known.missing = &missing;
+    scene.known.partner = &partner;
     scene.known.id = &scene.id;
     scene.known.end = &end;
     scene.known.error = &error;

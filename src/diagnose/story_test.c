@@ -1,4 +1,4 @@
-/* The parts of stories of queue pairs and connections are chosen by their facts and events. */
+/* The causes of processes and the parts of stories of queue pairs and connections are chosen by facts and events. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,6 +16,58 @@ static bool seen[DIAGNOSES];
 static struct fact_number number(uint64_t value)
 {
     return (struct fact_number){value, true};
+}
+
+/* --- processes: of the other end, and the one that waits */
+
+static const struct facts_process answering = {.answers = {true, true}}, stopped = {.answers = {false, true}},
+                                  refusing = {.answers = {false, true}, .refuses = {true, true}},
+                                  occupied = {.answers = {true, true}, .busy = {true, true}};
+static const struct facts_missing unacknowledged = {.object = "CQ"};
+static const struct facts_story story = {.pid = {1, true}};
+
+static const struct {
+    enum diagnosis_group group;
+    const struct facts_process *partner;
+    enum diagnosis diagnosis;
+    bool ended, far, known;
+    const struct facts_missing *missing;
+    uint64_t more;
+    const struct facts_story *end;
+} processes[] = {
+    {DIAGNOSE_ABSENCE, NULL, DIAGNOSIS_NOBODY},
+    {DIAGNOSE_ABSENCE, NULL, DIAGNOSIS_NOTHING, .far = true},
+    {DIAGNOSE_ABSENCE, NULL, DIAGNOSIS_NOTHING, .known = true},
+    {DIAGNOSE_ABSENCE, NULL, DIAGNOSIS_PROCESS_ENDED, .ended = true, .known = true},
+    {DIAGNOSE_ABSENCE, &stopped, DIAGNOSIS_PROCESS_ENDED, .ended = true},
+    {DIAGNOSE_ABSENCE, &refusing, DIAGNOSIS_PROCESS_REFUSES},
+    {DIAGNOSE_ABSENCE, &stopped, DIAGNOSIS_PROCESS_SILENT},
+    {DIAGNOSE_ABSENCE, &stopped, DIAGNOSIS_NOTHING, .end = &story},
+    {DIAGNOSE_ABSENCE, &refusing, DIAGNOSIS_NOTHING, .end = &story},
+    {DIAGNOSE_ABSENCE, &answering, DIAGNOSIS_PEER_GONE},
+    {DIAGNOSE_ABSENCE, &occupied, DIAGNOSIS_NOTHING},
+    {DIAGNOSE_PROCESS, &answering, DIAGNOSIS_NOTHING},
+    {DIAGNOSE_PROCESS, &refusing, DIAGNOSIS_NO_REPORT_REFUSED},
+    {DIAGNOSE_PROCESS, &stopped, DIAGNOSIS_NO_REPORT},
+    {DIAGNOSE_PROCESS, &occupied, DIAGNOSIS_PROGRAM_BUSY},
+    {DIAGNOSE_PROCESS, &occupied, DIAGNOSIS_UNACKNOWLEDGED, .missing = &unacknowledged},
+    {DIAGNOSE_PROCESS, &occupied, DIAGNOSIS_OVERACKNOWLEDGED, .missing = &unacknowledged, .more = 1},
+};
+
+static void processes_have_their_cause(void **state)
+{
+    for (size_t i = 0; i < sizeof processes / sizeof *processes; i++) {
+        const struct facts_qp own = {
+            .peer_qp = number(PEERS), .network = {true, processes[i].far}, .peer_pid = {7, processes[i].known}};
+        const struct known known = {.own = &own,
+                                    .partner = processes[i].partner,
+                                    .missing = processes[i].missing,
+                                    .count = {processes[i].more, processes[i].more},
+                                    .end = processes[i].end,
+                                    .peer_ended = processes[i].ended};
+        assert_int_equal(diagnose(processes[i].group, &known), processes[i].diagnosis);
+        seen[processes[i].diagnosis] = true;
+    }
 }
 
 /* --- identifiers: the facts alone decide */
@@ -40,6 +92,32 @@ static const struct {
     {{.state = "timewait", .over = {true, true}}, DIAGNOSIS_ID_OVER},
     {{.state = "timewait", .over = {true, true}, .events = {1, true}}, DIAGNOSIS_ID_UNFETCHED},
 };
+
+/* Identifiers that wait for nothing, or whose other end is not known. */
+static const struct {
+    enum diagnosis_group group;
+    struct facts_identifier id;
+    enum diagnosis diagnosis;
+    const struct facts_process *partner;
+} quiet[] = {
+    {DIAGNOSE_ID_IDLE, {.state = "idle"}, DIAGNOSIS_ID_UNUSED},
+    {DIAGNOSE_ID_IDLE, {.state = "bound"}, DIAGNOSIS_ID_UNUSED},
+    {DIAGNOSE_ID_IDLE, {.state = "bound", .peer = "10.0.0.1:1"}, DIAGNOSIS_NOTHING},
+    {DIAGNOSE_ID_IDLE, {.state = "listen", .requests = {0, true}}, DIAGNOSIS_ID_LISTENS},
+    {DIAGNOSE_ID_IDLE, {.state = "listen", .requests = {1, true}}, DIAGNOSIS_NOTHING},
+    {DIAGNOSE_CM_PROGRAM, {.state = "REQ rcvd"}, DIAGNOSIS_CM_PEER_SILENT, &stopped},
+    {DIAGNOSE_CM_PROGRAM, {.state = "REQ rcvd"}, DIAGNOSIS_CM_PEER_REFUSES, &refusing},
+    {DIAGNOSE_CM_PROGRAM, {.state = "REQ rcvd"}, DIAGNOSIS_CM_UNDECIDED, &answering},
+};
+
+static void quiet_identifiers_have_their_cause(void **state)
+{
+    for (size_t i = 0; i < sizeof quiet / sizeof *quiet; i++) {
+        const struct known known = {.id = &quiet[i].id, .partner = quiet[i].partner};
+        assert_int_equal(diagnose(quiet[i].group, &known), quiet[i].diagnosis);
+        seen[quiet[i].diagnosis] = true;
+    }
+}
 
 /* The words for the program, and for the next step, by the state. */
 static const struct {
@@ -128,9 +206,8 @@ static void events_of_a_connection_have_their_cause(void **state)
         const struct facts_identifier id = {.state = connections[i].state, .peer_pid = number(7)};
         const struct facts_connection made = {.communication_id = number(0)}, none = {.number = number(1)};
         const struct known known = {.id = &id,
-                                    .connection = {.record = connections[i].unmade ? &none : &made,
-                                                   .peer_id = &id,
-                                                   .peer_ended = connections[i].ended},
+                                    .connection = {.record = connections[i].unmade ? &none : &made, .peer_id = &id},
+                                    .peer_ended = connections[i].ended,
                                     .events = {read_one, connections[i].own, connections[i].peer}};
         assert_int_equal(diagnose(connections[i].group, &known), connections[i].diagnosis);
         seen[connections[i].diagnosis] = true;
@@ -148,7 +225,6 @@ static void each_that_holds_of_a_group_is_found(void **state)
 }
 
 /* What a story says of its end, and of the other one. */
-static const struct facts_process answering = {.answers = {true, true}}, stopped = {.answers = {false, true}};
 static const struct facts_error exceeded = {.reason = {105, true}, .name = "RETRY_EXCEEDED"},
                                 refused = {.reason = {106, true}, .name = "RNR_EXCEEDED"},
                                 elsewhere = {.reason = {101, true}, .name = "LOCAL_KEY_UNKNOWN"};
@@ -192,6 +268,7 @@ static const struct {
     {DIAGNOSE_OTHER_END, {END, TO_PEER, .network = {true, true}}, DIAGNOSIS_OTHER_END_FAR, NULL, &answering},
     {DIAGNOSE_OTHER_END, {END, TO_PEER}, DIAGNOSIS_OTHER_END_GONE, NULL, &answering},
     {DIAGNOSE_OTHER_END, {END, TO_PEER}, DIAGNOSIS_OTHER_END_SILENT, NULL, &stopped},
+    {DIAGNOSE_OTHER_END, {END, TO_PEER}, DIAGNOSIS_OTHER_END_REFUSES, NULL, &refusing},
     {DIAGNOSE_OTHER_END, {END, TO_PEER}, DIAGNOSIS_OTHER_END_ENDED},
     {DIAGNOSE_OTHER_END, {END, .peer_qp = {OWN, true}}, DIAGNOSIS_NOTHING},
 };
@@ -253,5 +330,6 @@ static void each_cause_has_a_case(void **state)
             fail_msg("no case has diagnosis %d", (int)diagnosis);
 }
 
-TESTS(identifiers_have_their_cause, events_of_a_connection_have_their_cause, each_part_of_a_story_has_its_sentence,
+TESTS(processes_have_their_cause, identifiers_have_their_cause, quiet_identifiers_have_their_cause,
+      events_of_a_connection_have_their_cause, each_part_of_a_story_has_its_sentence,
       what_the_peer_lacks_has_its_sentence, each_that_holds_of_a_group_is_found, each_cause_has_a_case)

@@ -46,7 +46,8 @@ static void add_process(const struct node_entry *entry, void *context)
     if (!entry->alive)
         return;
     struct facts_process facts;
-    json_t *report = reports_ask(found->directory, entry->slot, "", ANSWER_MILLISECONDS);
+    json_t *report;
+    int error = ask(found->directory, entry->slot, "", ANSWER_MILLISECONDS, &report);
     bool answers = facts_read(&facts_of_process, report, &facts);
     if (!answers) {
         json_decref(report);
@@ -55,6 +56,8 @@ static void add_process(const struct node_entry *entry, void *context)
     json_object_set_new(report, "pid", json_integer(entry->pid));
     json_object_set_new(report, "program", json_string(entry->program));
     json_object_set_new(report, "answers", json_boolean(answers));
+    if (error == EPERM)
+        json_object_set_new(report, "refuses", json_true());
     json_array_append_new(found->reports, report);
 }
 

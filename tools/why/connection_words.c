@@ -101,7 +101,7 @@ static struct known known_of(const struct connection_tale *tale, const struct co
     if (other) {
         known.process = other->name;
         known.connection.peer_id = &other->identifier;
-        known.connection.peer_ended = facts_is(&other->end.ended);
+        known.peer_ended = facts_is(&other->end.ended);
         known.events.peer = facts_json(&other->record.events);
     }
     return known;
@@ -174,17 +174,13 @@ static void tell_faults(struct connection_tale *tale)
         tale_diagnose(&tale->tale, 0, DIAGNOSIS_CM_FAULTS, &known);
 }
 
-/* A process that is there and says nothing. */
-static bool is_stopped(const struct connection_tale *tale, uint64_t pid)
+/* False: nothing is known of the other end. */
+static bool tell_program_there(struct connection_tale *tale)
 {
-    const struct seen_process *process = pid ? tale_process(&tale->tale, pid) : NULL;
-    return process && !facts_is(&process->own.answers);
-}
-
-static void tell_program_there(struct connection_tale *tale)
-{
-    const struct known known = known_of(tale, tale->peer);
-    tale_first(&tale->tale, DIAGNOSE_CM_PROGRAM, &known);
+    const struct seen_process *process = tale_process(&tale->tale, tale->own->identifier.peer_pid.value);
+    struct known known = tale->peer ? known_of(tale, tale->peer) : (struct known){0};
+    known.partner = process ? &process->own : NULL;
+    return tale_first(&tale->tale, DIAGNOSE_CM_PROGRAM, &known) || tale->peer;
 }
 
 static void tell_silence(struct connection_tale *tale, const char *message)
@@ -193,11 +189,7 @@ static void tell_silence(struct connection_tale *tale, const char *message)
     known.words = message;
     known.count = number(times_sent(tale->own, message));
     tale_diagnose(&tale->tale, 0, DIAGNOSIS_CM_UNANSWERED, &known);
-    if (is_stopped(tale, tale->own->identifier.peer_pid.value))
-        tale_diagnose(&tale->tale, 0, DIAGNOSIS_CM_PEER_SILENT, &known);
-    else if (tale->peer)
-        tell_program_there(tale);
-    else if (tale->tale.processes && !tell_listeners(tale, true))
+    if (!tell_program_there(tale) && tale->tale.processes && !tell_listeners(tale, true))
         tale_diagnose(&tale->tale, 0, DIAGNOSIS_CM_NOBODY_LISTENS, &known);
     tell_faults(tale);
 }

@@ -132,16 +132,13 @@ static void tell_absence(struct tale *tale, const struct story_end *end)
     const struct seen_process *process = tale_process(tale, pid);
     struct known known = tale_known(end, NULL);
     known.process = name;
-    if (has_ended(tale, end)) {
-        if (pid)
-            snprintf(name, sizeof name, "Process %d", (int)pid);
-        known.absence = DIAGNOSIS_PROCESS_ENDED;
-    } else if (process && facts_is(&process->own.answers)) {
+    known.partner = process ? &process->own : NULL;
+    known.peer_ended = has_ended(tale, end);
+    known.absence = diagnose(DIAGNOSE_ABSENCE, &known);
+    if (known.peer_ended && pid)
+        snprintf(name, sizeof name, "Process %d", (int)pid);
+    else if (process)
         tale_name_process(process->own.program, pid, name);
-        known.absence = DIAGNOSIS_PEER_GONE;
-    } else if (!process && !end->story.network.known) {
-        known.absence = DIAGNOSIS_NOBODY;
-    }
     tale_diagnose(tale, 0, diagnose_silence(&known), &known);
 }
 

@@ -39,21 +39,6 @@ static const struct seen_process *process_with(const struct seen *seen, uint64_t
     return NULL;
 }
 
-/* The diagnosis of a queue pair whose peer no report has. NOTHING: not connected, or the peer's process is busy. */
-static enum diagnosis absence_of(const struct facts_qp *own, const struct seen_process *process)
-{
-    bool connected = own->type && !strcmp(own->type, "RC") && own->peer_qp.known && !own->network.known;
-    if (!connected)
-        return DIAGNOSIS_NOTHING;
-    if (!own->peer_pid.known)
-        return DIAGNOSIS_NOBODY;
-    if (!process)
-        return DIAGNOSIS_PROCESS_ENDED;
-    if (!facts_is(&process->own.answers))
-        return DIAGNOSIS_PROCESS_SILENT;
-    return facts_is(&process->own.busy) ? DIAGNOSIS_NOTHING : DIAGNOSIS_PEER_GONE;
-}
-
 static void name_process(const struct facts_qp *own, const struct seen_process *process, char name[TALE_NAME])
 {
     uint64_t pid = process ? process->own.pid.value : own->peer_pid.value;
@@ -71,8 +56,9 @@ static void find_peer(const struct look *look, struct known *known, char name[TA
     known->peer_srq = known->peer ? srq_of(process, known->peer) : NULL;
     if (!process)
         process = own->peer_pid.known ? seen_find(look->seen, own->peer_pid.value) : NULL;
-    if (!known->peer)
-        known->absence = absence_of(own, process);
+    known->partner = process ? &process->own : NULL;
+    known->peer_ended = own->peer_pid.known && !process;
+    known->absence = diagnose(DIAGNOSE_ABSENCE, known);
     name_process(own, process, name);
 }
 
@@ -168,13 +154,9 @@ static void tell_partner(const struct look *look, const struct facts_identifier 
     char name[TALE_NAME];
     const struct seen_process *process = id->peer_pid.known ? seen_find(look->seen, id->peer_pid.value) : NULL;
     const struct facts_identifier *partner = process ? partner_of(id, process) : NULL;
-    *words = 0;
-    if (process && !facts_is(&process->own.answers))
-        diagnose_words(DIAGNOSIS_CM_PEER_SILENT, &(struct known){.id = id}, words, DIAGNOSE_ROOM);
-    if (!partner)
-        return;
-    const struct known known = {.id = partner,
-                                .name = tale_name_process(process->own.program, id->peer_pid.value, name)};
+    struct known known = {.id = partner, .partner = process ? &process->own : NULL};
+    if (process)
+        known.name = tale_name_process(process->own.program, id->peer_pid.value, name);
     diagnose_words(diagnose(DIAGNOSE_CM_PROGRAM, &known), &known, words, DIAGNOSE_ROOM);
 }
 
@@ -209,10 +191,7 @@ static void judge_idle(struct look *look)
     for (size_t i = 0; i < look->process->identifier_count; i++) {
         struct known known = {.id = &look->process->identifiers[i]};
         known.words = diagnose_words(diagnose(DIAGNOSE_CM_NEXT, &known), &known, words, sizeof words);
-        if (is_in(known.id, "listen") && facts_is_zero(&known.id->requests))
-            tale_diagnose(&look->tale, 0, DIAGNOSIS_ID_LISTENS, &known);
-        else if ((is_in(known.id, "idle") || is_in(known.id, "bound")) && !known.id->peer)
-            tale_diagnose(&look->tale, 0, DIAGNOSIS_ID_UNUSED, &known);
+        tale_first(&look->tale, DIAGNOSE_ID_IDLE, &known);
     }
 }
 
@@ -222,13 +201,9 @@ static void judge_process(struct look *look)
     struct facts_missing missing;
     bool misses = facts_read(&facts_of_missing, facts_json(&own->unacknowledged), &missing);
     int64_t more = misses ? -(int64_t)missing.events.value : 0;
-    struct known known = {.missing = &missing, .count = {(uint64_t)more, true}};
-    if (!facts_is(&own->answers))
-        tale_diagnose(&look->tale, 0, DIAGNOSIS_NO_REPORT, &known);
-    else if (misses)
-        tale_diagnose(&look->tale, 0, more > 0 ? DIAGNOSIS_OVERACKNOWLEDGED : DIAGNOSIS_UNACKNOWLEDGED, &known);
-    else if (facts_is(&own->busy))
-        tale_diagnose(&look->tale, 0, DIAGNOSIS_PROGRAM_BUSY, &known);
+    const struct known known = {
+        .partner = own, .missing = misses ? &missing : NULL, .count = {(uint64_t)more, more > 0}};
+    tale_first(&look->tale, DIAGNOSE_PROCESS, &known);
 }
 
 json_t *waits_of(const struct seen *seen, const struct seen_process *process, const struct seen_process *before)

@@ -90,7 +90,9 @@ def a_process_obeys_and_answers_its_own_user_alone():
         own, = json.loads(report) if word == "opened" else [{}]
         assert own.get("answers") is True, said
         shown, = json.loads(_run(BE_OTHER, _tool(), "show", "--json", SOFTVERBS_DIR=place).stdout)
-        assert shown["answers"] is False, shown
+        assert shown["answers"] is False and shown["refuses"] is True, shown
+        waits, = json.loads(_run(BE_OTHER, _tool(), "why", "--json", SOFTVERBS_DIR=place).stdout)
+        assert waits["waits"] == ["It did not answer: another user runs it, and it is not asked."], waits
         done = _run(BE_OTHER, _tool(), "inject", str(shown["pid"]), "when ibv_post_send: error ENOMEM", SOFTVERBS_DIR=place)
         assert done.returncode and b"does not answer" in done.stderr, told(done)
 
