@@ -129,6 +129,11 @@ def lines(rows, results):
         found = [row for row in ran if results[row.name]["verdict"] == verdict]
         said = {row.name: "" if verdict == OWN else f": {page.cell(results[row.name]['said'])[:400]}" for row in found}
         yield "".join(f"- {name}{words}\n" for name, words in said.items()) or "Nothing.\n"
+    yield "\n## Where the rows ran\n\n"
+    systems = collections.Counter(results[row.name]["system"] for row in ran if results[row.name]["verdict"] != SKIPPED)
+    for number, (each, count) in enumerate(systems.most_common()):
+        names = [row.name for row in ran if results[row.name]["system"] == each]
+        yield f"- {each}: {count} rows{': ' + page.cell('; '.join(names)) if number else ''}\n"
     yield "\n## What did not run\n\n"
     yield "".join(f"- {row.family}: {row.name}\n" for row in rows if row.name not in results) or "Nothing.\n"
 
@@ -138,6 +143,11 @@ def write(rows):
         file.write("".join(lines(rows, recall())))
 
 
+def system():
+    with open("/etc/debian_version", encoding="utf-8") as file:
+        return f"Debian {file.read().strip()}"
+
+
 def table(rows, words, apart):
     """Runs the rows that hold the words, or without words those that have no result; exit status 1 where one failed or has an open finding."""
     done, bad, commit = recall(), 0, page.commit()
@@ -145,7 +155,7 @@ def table(rows, words, apart):
         if words not in row.family and words not in row.name or not words and row.name in done:
             continue
         verdict, said, findings = run(row, apart)
-        remember(row.name, {"verdict": verdict, "said": said, "findings": findings, "commit": commit})
+        remember(row.name, {"verdict": verdict, "said": said, "findings": findings, "commit": commit, "system": system()})
         bad += verdict == FAILED or bool(opened(findings))
         print(f"{verdict}\t{row.family}: {row.name}\t{describe(findings)}" + (f"\n{said}" if verdict != OK else ""), flush=True)
     write(rows)

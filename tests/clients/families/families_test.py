@@ -48,7 +48,7 @@ def findings():
     yield "a finding that was examined is known", told(finding("a-rule", "post_one")) == "known: a-rule"
     yield "one of another function is open", told(finding("a-rule", "other")) == "**open:** a-rule (client, other)"
     yield "one of another rule is open", told(finding("b-rule", "post_one"), finding("a-rule", "post_one")) == "**open:** b-rule (client, post_one); known: a-rule"
-    result = {"verdict": OK, "said": "", "commit": "abc", "findings": checked.run(row(None), reports(finding("b-rule", "other")))[2]}
+    result = {"verdict": OK, "said": "", "commit": "abc", "system": "Debian 12", "findings": checked.run(row(None), reports(finding("b-rule", "other")))[2]}
     page = "".join(checked.lines([row(None), row(None)._replace(name="second")], {"name": result}))
     yield "the page says what ran and what not", "1 of 2 rows ran: 1 ok" in page and "1 rows have an open finding, 0 have known ones only, 0 have no finding" in page and "- family: second" in page
 
