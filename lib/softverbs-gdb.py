@@ -179,7 +179,7 @@ def _queue_pairs(layout):
     return list({qp.address: (device, qp) for device, qp in found}.values())
 
 
-def _standins(layout):
+def _substitutes(layout):
     """Likewise of each XRC stand-in, which the program does not know, in place of another process's."""
     for guest in _list(layout, layout.process.where("loop.guests"), "guest"):
         qp = Thing(layout, "qp", guest["endpoint"] - layout.members["qp_datapath.endpoint"][1])
@@ -383,7 +383,7 @@ def _report_connection(identifier, now):
 
 def _write(layout, file):
     now = _now(layout)
-    reports = [_report(device, qp) for device, qp in _queue_pairs(layout) + list(_standins(layout))]
+    reports = [_report(device, qp) for device, qp in _queue_pairs(layout) + list(_substitutes(layout))]
     reports += [_report_connection(identifier, now) for identifier in _identifiers(layout)]
     file.writelines(json.dumps(report) + "\n" for report in reports)
 

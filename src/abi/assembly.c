@@ -17,7 +17,7 @@
 #include "verbs/context/inherit.h"
 #include "verbs/kinds/ethernet/steering.h"
 #include "verbs/kinds/kinds.h"
-#include "verbs/kinds/xrc/xrc_standin.h"
+#include "verbs/kinds/xrc/xrc_substitute.h"
 #include "verbs/memory/past_regions.h"
 #include "verbs/memory/rkeys.h"
 #include "verbs/send/multicast.h"
@@ -30,7 +30,7 @@ static int begin(struct process *process)
     process_objects(process)->keys = rkeys_create();
     process_objects(process)->srqs = qpns_create();
     multicast_begin(process);
-    xrc_standins_begin(process);
+    xrc_substitutes_begin(process);
     int error = mad_begin(process);
     if (!error)
         error = steering_create(process);
@@ -39,7 +39,7 @@ static int begin(struct process *process)
 
 static void stop(struct process *process)
 {
-    xrc_standins_end(process);
+    xrc_substitutes_end(process);
     if (process->traffic.totals)
         traffic_report_end(process);
     cm_destroy(process);
@@ -84,5 +84,5 @@ const struct process_parts assembly_parts = {.size = sizeof(struct process_objec
                                              .fail_devices = event_fail_devices,
                                              .follow = event_follow,
                                              .report = report_write,
-                                             .departed = xrc_standins_departed,
+                                             .departed = xrc_substitutes_departed,
                                              .look_for_hangs = hangs_look};

@@ -492,7 +492,7 @@ static const struct {
     {{.name = "REMOTE_RANGE"}, 0, &unknown_key, DIAGNOSIS_OTHER_REASON},
     {{.name = "LOCAL_PERMISSION"}, 0, &region, DIAGNOSIS_NOT_PERMITTED},
     {{.name = "LOCAL_PERMISSION"}, 0, &unknown_key, DIAGNOSIS_OTHER_REASON},
-    {{.name = "XRC_STANDIN_FAILED", .process = {7, true}}, 0, NULL, DIAGNOSIS_REFUSED_BY_STANDIN},
+    {{.name = "XRC_SUBSTITUTE_FAILED", .process = {7, true}}, 0, NULL, DIAGNOSIS_REFUSED_BY_SUBSTITUTE},
     {{.name = "RECEIVE_TOO_SHORT"}, 512, NULL, DIAGNOSIS_RECEIVE_SHORT},
     {{.name = "RECEIVE_TOO_SHORT", .length = {512, true}}, 0, NULL, DIAGNOSIS_RECEIVE_SHORTER},
     {{.name = "MESSAGE_LENGTH", .limit = {1024, true}}, 0, NULL, DIAGNOSIS_PACKET_LENGTH},

@@ -190,7 +190,7 @@ static void write_devices(FILE *out, const void *of)
 }
 
 /* The one that stands in for another process's queue pair of this number. */
-static void report_standin(FILE *out, const struct process *process, unsigned long number)
+static void report_substitute(FILE *out, const struct process *process, unsigned long number)
 {
     const struct guest *guest;
     lock_assert_held(&process->progress);
@@ -216,7 +216,7 @@ static void report_story(FILE *out, const struct process *process, unsigned long
         lock_release(&qp->lock);
         return;
     }
-    report_standin(out, process, number);
+    report_substitute(out, process, number);
 }
 
 static void answer_story(FILE *out, struct process *process, const char *number)

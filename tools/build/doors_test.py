@@ -36,7 +36,7 @@ CASES = {
     "and one whose declaration takes two lines": (outside("ud_next(ud, 1);"), 1, "src/verbs/more.c:3: ud_next"),
     "in tests, too": (outside("rc_posted(rc);", "tests/api/more.c"), 1, "tests/api/more.c:3: rc_posted"),
     "a field is found": (outside("qp->engine.rc.failed = true;"), 1, "src/verbs/more.c:3: engine.rc"),
-    "by an accessor, too": (outside("qp_engine(&standin->qp)->rc.failed = true;"), 1, "src/verbs/more.c:3: qp_engine(&standin->qp)->rc"),
+    "by an accessor, too": (outside("qp_engine(&substitute->qp)->rc.failed = true;"), 1, "src/verbs/more.c:3: qp_engine(&substitute->qp)->rc"),
     "and by a pointer": (outside("look(engine->unreliable.failed);"), 1, "src/verbs/more.c:3: engine->unreliable"),
     "by another name, too": (outside("struct engine *machine = get(qp); machine->rc.failed = true;"), 1, "src/verbs/more.c:3: machine->rc"),
     "another struct may have such a member": (outside("struct wheel *machine = get(qp); machine->rc.failed = true;"), 0, "outside: 0 calls, 0 fields"),

@@ -17,8 +17,8 @@
 #include "facts/read.h"
 #include "print/screen.h"
 #include "report/reports.h"
-#include "why/standin.h"
 #include "why/story_words.h"
+#include "why/substitute.h"
 
 /* -- where stories are */
 
@@ -124,8 +124,7 @@ static struct lines lines_begin(json_t *json)
     size_t i;
     json_t *each;
     struct lines lines = {calloc(json_array_size(json) + 1, sizeof *lines.list), 0, json};
-    json_array_foreach(json, i, each)
-    {
+    json_array_foreach (json, i, each) {
         struct line *line = lines.list ? &lines.list[lines.count] : NULL;
         if (line && story_end_read(&line->end, each)) {
             line->json = each;
@@ -157,7 +156,7 @@ struct wanted {
 static bool is_wanted(const struct story_end *end, const struct wanted *wanted)
 {
     const struct facts_story *story = &end->story;
-    return story->qp.value == wanted->qp && !standin_is(end) && (!wanted->pid || story->pid.value == wanted->pid) &&
+    return story->qp.value == wanted->qp && !substitute_is(end) && (!wanted->pid || story->pid.value == wanted->pid) &&
            (!wanted->peer || !story->peer_qp.value || story->peer_qp.value == wanted->peer);
 }
 
@@ -222,29 +221,31 @@ static struct line find_stranger(const struct sources *sources, const struct fac
  * pair */
 
 /* `pid`: of the process that has the queue pair; 0: not known. */
-static const struct line *choose_standin(const struct lines *lines, uint64_t qp, uint64_t pid, const struct line *best)
+static const struct line *choose_substitute(const struct lines *lines, uint64_t qp, uint64_t pid,
+                                            const struct line *best)
 {
     for (const struct line *line = lines->list; line < lines->list + lines->count; line++) {
         const struct facts_story *story = &line->end.story;
-        bool fits = standin_is(&line->end) && story->qp.value == qp && (!pid || story->peer_pid.value == pid);
-        if (fits && (!best || standin_is_better(&line->end, &best->end)))
+        bool fits = substitute_is(&line->end) && story->qp.value == qp && (!pid || story->peer_pid.value == pid);
+        if (fits && (!best || substitute_is_better(&line->end, &best->end)))
             best = line;
     }
     return best;
 }
 
 /* The stand-in of the end that receives. An empty line: no process is a stand-in, or it has left nothing. */
-static struct line find_standin(const struct sources *sources, const struct story_end *end, const struct line *peer)
+static struct line find_substitute(const struct sources *sources, const struct story_end *end, const struct line *peer)
 {
     const struct facts_story *own = &end->story;
     bool receives = !strcmp(facts_text(own->type), "XRC_RECV");
     uint64_t qp = (receives ? own->qp : own->peer_qp).value;
     uint64_t pid = peer->json && !receives ? peer->end.story.pid.value : (receives ? own->pid : own->peer_pid).value;
-    if (strncmp(facts_text(own->type), "XRC", 3) != 0 || standin_is(end))
+    if (strncmp(facts_text(own->type), "XRC", 3) != 0 || substitute_is(end))
         return (struct line){0};
     struct lines live = ask_live(sources, qp);
-    const struct line *best = choose_standin(&sources->kept, qp, pid, choose_standin(&sources->named, qp, pid, NULL));
-    struct line line = keep(choose_standin(&live, qp, pid, best));
+    const struct line *best =
+        choose_substitute(&sources->kept, qp, pid, choose_substitute(&sources->named, qp, pid, NULL));
+    struct line line = keep(choose_substitute(&live, qp, pid, best));
     lines_end(&live);
     return line;
 }
@@ -258,10 +259,10 @@ static void mark(struct lines *lines, const struct line *told)
 }
 
 static json_t *list_ends(struct sources *sources, const struct line *own, const struct line *peer,
-                         const struct line *standin)
+                         const struct line *substitute)
 {
     json_t *ends = json_array();
-    const struct line *const all[] = {own, peer, standin};
+    const struct line *const all[] = {own, peer, substitute};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         json_array_append(ends, all[i]->json); /* which does nothing with NULL */
         mark(&sources->named, all[i]);
@@ -274,15 +275,15 @@ static json_t *join(struct sources *sources, const struct line *own, bool ask)
 {
     char why[256];
     const struct facts_story *story = &own->end.story;
-    struct line peer = find_peer(sources, story, ask), standin = find_standin(sources, &own->end, &peer);
+    struct line peer = find_peer(sources, story, ask), substitute = find_substitute(sources, &own->end, &peer);
     bool alone = !peer.json && sources->directory && story->peer_qp.value;
     struct line stranger = alone ? find_stranger(sources, story) : (struct line){0};
     json_t *processes = alone && !stranger.json ? reports_collect(sources->directory, why, sizeof why) : NULL;
-    struct story_ends known = {own->json, peer.json, standin.json, stranger.json, processes};
-    json_t *joined = json_pack("{s:o, s:o, s:i}", "ends", list_ends(sources, own, &peer, &standin), "sentences",
+    struct story_ends known = {own->json, peer.json, substitute.json, stranger.json, processes};
+    json_t *joined = json_pack("{s:o, s:o, s:i}", "ends", list_ends(sources, own, &peer, &substitute), "sentences",
                                story_sentences(&known), "reason", (int)story_reason(&known));
     json_decref(peer.json);
-    json_decref(standin.json);
+    json_decref(substitute.json);
     json_decref(stranger.json);
     json_decref(processes);
     return joined;
@@ -292,11 +293,11 @@ static json_t *join(struct sources *sources, const struct line *own, bool ask)
 static void join_all(struct sources *sources, uint64_t pid, json_t *stories)
 {
     const struct lines *lines = sources->named.json ? &sources->named : &sources->kept;
-    for (int standins = false; standins <= true; standins++)
+    for (int substitutes = false; substitutes <= true; substitutes++)
         for (const struct line *line = lines->list; line < lines->list + lines->count; line++) {
             const struct wanted wanted = {line->end.story.qp.value, line->end.story.pid.value, 0};
-            if ((!pid || wanted.pid == pid) && wanted.qp && standin_is(&line->end) == standins && !line->told)
-                json_array_append_new(stories, join(sources, standins ? line : choose(lines, &wanted), false));
+            if ((!pid || wanted.pid == pid) && wanted.qp && substitute_is(&line->end) == substitutes && !line->told)
+                json_array_append_new(stories, join(sources, substitutes ? line : choose(lines, &wanted), false));
         }
 }
 
@@ -306,7 +307,7 @@ static const struct line *choose_of_peer(const struct lines *lines, const struct
 {
     for (const struct line *line = lines->list; line < lines->list + lines->count; line++)
         if (line->end.story.peer_qp.value == wanted->qp &&
-            (!wanted->pid || line->end.story.peer_pid.value == wanted->pid) && (!best || !standin_is(&line->end)))
+            (!wanted->pid || line->end.story.peer_pid.value == wanted->pid) && (!best || !substitute_is(&line->end)))
             best = line;
     return best;
 }
@@ -368,6 +369,6 @@ void story_print(const json_t *story)
     json_t *line;
     struct facts_told told;
     facts_read(&facts_of_told, story, &told);
-    json_array_foreach(facts_json(&told.sentences), i, line)
+    json_array_foreach (facts_json(&told.sentences), i, line)
         screen_wrap(stdout, screen_width(stdout), 0, 4, json_string_value(line));
 }

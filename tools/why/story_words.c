@@ -7,7 +7,7 @@
 #include "diag/diag.h"
 #include "facts/record.h"
 #include "why/silence.h"
-#include "why/standin.h"
+#include "why/substitute.h"
 #include "why/tale.h"
 
 /* -- why, in numbers where they are known */
@@ -33,8 +33,8 @@ static void tell_ends(struct tale *tale)
     char peer[TALE_NAME] = "";
     struct known known = tale_known(tale->own, tale->peer);
     const struct facts_story *own = &tale->own->story;
-    if (standin_is(tale->own)) {
-        standin_tell(tale, tale->own, NULL);
+    if (substitute_is(tale->own)) {
+        substitute_tell(tale, tale->own, NULL);
         return;
     }
     if (!tale->peer && own->peer_pid.value)
@@ -85,7 +85,7 @@ static bool is_refused_there(const struct story_end *end, const struct story_end
 {
     unsigned reason = story_end_reason(end);
     bool refuses = (other && !strcmp(facts_text(other->error.subject), "packet")) ||
-                   story_end_reason(other) == REASON_XRC_STANDIN_FAILED;
+                   story_end_reason(other) == REASON_XRC_SUBSTITUTE_FAILED;
     return other && refuses &&
            (reason == REASON_REMOTE_INVALID_REQUEST || reason == REASON_REMOTE_ACCESS ||
             reason == REASON_REMOTE_OPERATION);
@@ -143,8 +143,7 @@ static void tell_receive(struct tale *tale, const struct story_end *end)
     char detail[DIAGNOSE_ROOM], words[DIAGNOSE_ROOM];
     struct known known = tale_known(end, NULL);
     known.words = words;
-    snprintf(words, sizeof words, "%.900s (reason %u)", describe(end, 0, detail),
-             story_end_reason(end));
+    snprintf(words, sizeof words, "%.900s (reason %u)", describe(end, 0, detail), story_end_reason(end));
     tale_diagnose(tale, time_of(end), DIAGNOSIS_RECEIVE_COMPLETED, &known);
 }
 
@@ -300,7 +299,7 @@ static unsigned reason_of(const struct story_end *own, const struct story_end *p
 /* The ends, read; `own` is `none` if it is refused. */
 struct read_ends {
     struct story_end room[4], none;
-    const struct story_end *own, *peer, *standin, *stranger;
+    const struct story_end *own, *peer, *substitute, *stranger;
 };
 
 static void read_ends(struct read_ends *read, const struct story_ends *ends)
@@ -308,7 +307,7 @@ static void read_ends(struct read_ends *read, const struct story_ends *ends)
     memset(read, 0, sizeof *read);
     read->own = story_end_read(&read->room[0], ends->own);
     read->peer = story_end_read(&read->room[1], ends->peer);
-    read->standin = story_end_read(&read->room[2], ends->standin);
+    read->substitute = story_end_read(&read->room[2], ends->substitute);
     read->stranger = story_end_read(&read->room[3], ends->stranger);
     if (!read->own)
         read->own = &read->none;
@@ -318,7 +317,7 @@ unsigned story_reason(const struct story_ends *ends)
 {
     struct read_ends read;
     read_ends(&read, ends);
-    standin_act(&read.own, &read.peer, read.standin);
+    substitute_act(&read.own, &read.peer, read.substitute);
     return reason_of(read.own, read.peer);
 }
 
@@ -357,12 +356,12 @@ static void tell_errors(struct tale *tale, const struct story_end *own, const st
     }
 }
 
-static void tell_story(struct tale *tale, const struct story_end *standin)
+static void tell_story(struct tale *tale, const struct story_end *substitute)
 {
     const struct story_end *first = tale->own, *second = tale->peer;
     tell_ends(tale);
-    if (standin_act(&tale->own, &tale->peer, standin))
-        standin_tell(tale, standin, tale->own == first ? second : first);
+    if (substitute_act(&tale->own, &tale->peer, substitute))
+        substitute_tell(tale, substitute, tale->own == first ? second : first);
     if (story_end_reason(tale->own) || story_end_reason(tale->peer))
         tell_errors(tale, tale->own, tale->peer);
     else
@@ -386,7 +385,7 @@ json_t *story_sentences(const struct story_ends *ends)
                         .stranger = read.stranger,
                         .processes = ends->processes ? &seen : NULL,
                         .list = json_array()};
-    tell_story(&tale, read.standin);
+    tell_story(&tale, read.substitute);
     seen_end(&seen);
     return tale.list;
 }

@@ -6,7 +6,7 @@
 /* A queue pair and its peer, each as src/verbs/ask/qp_story.c writes it. */
 struct story_ends {
     const json_t *own, *peer; /* peer NULL: nothing is known of it */
-    const json_t *standin;    /* XRC: the end of a third process, whose shared receive queue messages name; NULL: it
+    const json_t *substitute; /* XRC: the end of a third process, whose shared receive queue messages name; NULL: it
                                * does not exist, or nothing is known of it */
     const json_t *stranger;   /* has the number of the peer, and is connected with another; NULL: not known */
     const json_t *processes;  /* reports of the directory (reports_collect) if the peer is not known; NULL: not known */

@@ -3,7 +3,7 @@
 #include "base/lock.h"
 #include "runtime/qpns.h"
 #include "verbs/kinds/ethernet/steering.h"
-#include "verbs/kinds/xrc/xrc_standin.h"
+#include "verbs/kinds/xrc/xrc_substitute.h"
 #include "verbs/kinds/xrc/xrcd.h"
 #include "verbs/object/process_objects.h"
 
@@ -31,6 +31,6 @@ void inherit_process(struct process *process)
     qpns_close(process->numbers);
     qpns_close(process_objects(process)->srqs);
     steering_inherit(process);
-    xrc_standins_inherit(process);
+    xrc_substitutes_inherit(process);
     xrcd_inherit(process);
 }

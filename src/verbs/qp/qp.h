@@ -66,7 +66,7 @@ struct qp_xrc {
     struct xrc_domain *domain;
     struct xrc_front *front;        /* its part towards other processes (xrc_front.h); or NULL */
     struct srq *selected, *serving; /* the SRQ that the packet names; the SRQ of the receive in hand */
-    bool stands_in; /* it is a substitute for another process's queue pair of its number (xrc_standin.h) */
+    bool stands_in; /* it is a substitute for another process's queue pair of its number (xrc_substitute.h) */
 };
 
 /* Work requests that were posted. Under qp->lock, except `retired`. */

@@ -239,7 +239,7 @@ def a_third_process_that_keeps_no_story_is_named_all_the_same():
         said = [re.sub(r"process \d+", "process X", line) for line in _wait_until_told(numbers, None, until=lambda said: len(said) == 5)]
         compare("a third process without a story", said, wanted)
         ends = json.loads(expect(softverbs("why", "--json", "--qp", str(numbers[1]))).stdout)["ends"]
-        assert len(ends) == 2 and ends[1]["error"]["name"] == "XRC_STANDIN_FAILED", ends
+        assert len(ends) == 2 and ends[1]["error"]["name"] == "XRC_SUBSTITUTE_FAILED", ends
         end()
 
 

@@ -1,5 +1,5 @@
 /* Control messages between the process of an XRC_RECV queue pair and a process with a substitute for it
- * (xrc_front.h, xrc_standin.h). They are frames of the link, in order with the packets. They are not trusted. */
+ * (xrc_front.h, xrc_substitute.h). They are frames of the link, in order with the packets. They are not trusted. */
 #pragma once
 
 #include "verbs/kinds/xrc/xrcd.h"

@@ -21,7 +21,7 @@ enum { RESPONDED = OP_READ | OP_FLUSH | OP_ATOMIC | OP_ATOMIC_WRITE };
 
 static void take_back(struct qp *qp)
 {
-    log_reason(LOG_INFO, REASON_XRC_STANDIN_GONE, "qp 0x%x process %d", qp->number, (int)qp->xrc.front->holder->pid);
+    log_reason(LOG_INFO, REASON_XRC_SUBSTITUTE_GONE, "qp 0x%x process %d", qp->number, (int)qp->xrc.front->holder->pid);
     xrc_front_forget_holder(qp);
     if (engine_is_receiving(qp_engine(qp)) && !engine_has_failed(qp_engine(qp)))
         qp_door_reclaim(qp);
@@ -201,7 +201,7 @@ static void forward_response(struct qp *qp, const struct packet *response)
 
 static void fail_front(struct qp *qp, const struct peer *from, uint32_t event)
 {
-    bool fails = qp_story_fails(qp, REASON_XRC_STANDIN_FAILED, (int)from->pid);
+    bool fails = qp_story_fails(qp, REASON_XRC_SUBSTITUTE_FAILED, (int)from->pid);
     if (event)
         qp_fail(qp, (enum ibv_event_type)(event - 1));
     else if (qp->state != IBV_QPS_ERR)

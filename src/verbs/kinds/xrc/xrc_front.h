@@ -1,7 +1,7 @@
 /* An XRC_RECV queue pair whose domain other processes have open, too: packets may name their SRQs.
  *
  * The peer talks to the queue pair's process only, and there to one responder. A request for an SRQ of another process
- * is executed there, by a substitute (xrc_standin.h): an engine of the same connection, to which the position in the
+ * is executed there, by a substitute (xrc_substitute.h): an engine of the same connection, to which the position in the
  * sequence of packets is lent (transport/rc/lend.h). The queue pair then forwards each packet, in order, and the
  * substitute's responses to the peer, until a message names an SRQ that is not of that process; then it asks for the
  * position back. So everything is checked, executed, refused and acknowledged where the memory is, and an ACK means

@@ -8,13 +8,13 @@
 struct process;
 
 /* Takes control messages of other processes (xrc_control.h) from now on. */
-void xrc_standins_begin(struct process *);
+void xrc_substitutes_begin(struct process *);
 
 /* Ends all substitutes, with the process; takes process->progress. */
-void xrc_standins_end(struct process *);
+void xrc_substitutes_end(struct process *);
 
 /* Ends the substitutes for queue pairs of a process that has left, and takes back positions that it was lent. */
-void xrc_standins_departed(struct process *, nanos now);
+void xrc_substitutes_departed(struct process *, nanos now);
 
 /* Called in the child of a fork. */
-void xrc_standins_inherit(struct process *);
+void xrc_substitutes_inherit(struct process *);

@@ -1,4 +1,4 @@
-#include "why/standin.h"
+#include "why/substitute.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -8,12 +8,12 @@
 
 enum { PASSED_ON = 50000000 }; /* ns, until the process that passes on a stand-in's answer has noted it, too */
 
-bool standin_is(const struct story_end *end)
+bool substitute_is(const struct story_end *end)
 {
     return facts_is(&end->story.stands_in);
 }
 
-bool standin_is_better(const struct story_end *one, const struct story_end *other)
+bool substitute_is_better(const struct story_end *one, const struct story_end *other)
 {
     bool failed = story_end_reason(one), other_failed = story_end_reason(other);
     return failed != other_failed ? failed : one->story.time.value >= other->story.time.value;
@@ -26,30 +26,31 @@ static json_int_t last_empty(const struct story_end *end)
 }
 
 /* Returns whether the stand-in was the last without a receive. A receiver whose queue no message has named is not. */
-static bool is_empty(const struct story_end *standin, const struct story_end *receiver)
+static bool is_empty(const struct story_end *substitute, const struct story_end *receiver)
 {
-    json_int_t when = last_empty(standin);
+    json_int_t when = last_empty(substitute);
     return when && (!(receiver && receiver->story.srq.known) || when + PASSED_ON > last_empty(receiver));
 }
 
-bool standin_act(const struct story_end **own, const struct story_end **peer, const struct story_end *standin)
+bool substitute_act(const struct story_end **own, const struct story_end **peer, const struct story_end *substitute)
 {
     const struct story_end **receiver = !strcmp(facts_text((*own)->story.type), "XRC_RECV") ? own : peer;
-    bool acts = standin && (story_end_reason(standin) || is_empty(standin, *receiver));
+    bool acts = substitute && (story_end_reason(substitute) || is_empty(substitute, *receiver));
     if (acts)
-        *receiver = standin;
+        *receiver = substitute;
     return acts;
 }
 
-void standin_tell(struct tale *tale, const struct story_end *standin, const struct story_end *end)
+void substitute_tell(struct tale *tale, const struct story_end *substitute, const struct story_end *end)
 {
     char other[TALE_NAME], queue[TALE_NAME] = "a shared receive queue";
-    struct known known = tale_known(standin, end);
+    struct known known = tale_known(substitute, end);
     known.words = queue;
-    if (standin->story.srq.known)
-        snprintf(queue, sizeof queue, "the " OBJECT_NAMED, "shared receive queue", (unsigned)standin->story.srq.value);
-    snprintf(other, sizeof other, "process %d", (int)standin->story.peer_pid.value);
+    if (substitute->story.srq.known)
+        snprintf(queue, sizeof queue, "the " OBJECT_NAMED, "shared receive queue",
+                 (unsigned)substitute->story.srq.value);
+    snprintf(other, sizeof other, "process %d", (int)substitute->story.peer_pid.value);
     if (!end)
         known.process = other;
-    tale_diagnose(tale, 0, DIAGNOSIS_STANDIN, &known);
+    tale_diagnose(tale, 0, DIAGNOSIS_SUBSTITUTE, &known);
 }

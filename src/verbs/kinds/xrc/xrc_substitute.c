@@ -1,4 +1,4 @@
-#include "verbs/kinds/xrc/xrc_standin.h"
+#include "verbs/kinds/xrc/xrc_substitute.h"
 
 #include <stdlib.h>
 
@@ -22,7 +22,7 @@
 #include "verbs/send/transmit.h"
 #include "wire/psn.h"
 
-struct standin {
+struct substitute {
     struct qp_datapath datapath;
     struct guest guest;
     struct xrcd_key domain;
@@ -34,39 +34,39 @@ struct standin {
     uint32_t event; /* as in control messages: for the queue pair */
 };
 
-static struct standin *standin_of(struct qp *qp)
+static struct substitute *substitute_of(struct qp *qp)
 {
-    return container_of(qp, struct standin, datapath.qp);
+    return container_of(qp, struct substitute, datapath.qp);
 }
 
-static struct standin *standin_of_endpoint(struct endpoint *endpoint)
+static struct substitute *substitute_of_endpoint(struct endpoint *endpoint)
 {
-    return standin_of(qp_of_endpoint(endpoint));
+    return substitute_of(qp_of_endpoint(endpoint));
 }
 
 /* -- what its engine asks for */
 
-static enum reason standin_select_srq(struct engine_owner *owner, uint32_t number)
+static enum reason substitute_select_srq(struct engine_owner *owner, uint32_t number)
 {
     struct qp *qp = qp_of_owner(owner);
     const struct srq *srq = qpns_find(process_objects(qp->process)->srqs, number);
-    bool shared = srq && xrcd_is(srq->xrcd->domain, &standin_of(qp)->domain);
+    bool shared = srq && xrcd_is(srq->xrcd->domain, &substitute_of(qp)->domain);
     qp->xrc.domain = shared ? srq->xrcd->domain : NULL;
     return xrc_select_srq(owner, number);
 }
 
 static void raise_event(struct engine_owner *owner, enum ibv_event_type type)
 {
-    struct standin *standin = standin_of(qp_of_owner(owner));
+    struct substitute *substitute = substitute_of(qp_of_owner(owner));
     if (type != IBV_EVENT_COMM_EST)
-        standin->event = type + 1u;
+        substitute->event = type + 1u;
 }
 
 static void fail_by_engine(struct engine_owner *owner, bool sqe)
 {
     struct qp *qp = qp_of_owner(owner);
     qp_enter(qp, IBV_QPS_ERR);
-    standin_of(qp)->refused = true;
+    substitute_of(qp)->refused = true;
     qp_story_keep(qp); /* before the peer learns of it: the substitute ends soon, with its queue pair */
 }
 
@@ -74,7 +74,7 @@ static const struct owner_operations owner_operations = {
     .sent = qp_owner_sent,
     .take_receive = xrc_take_receive,
     .return_receive = qp_owner_return_receive,
-    .select_srq = standin_select_srq,
+    .select_srq = substitute_select_srq,
     .received = xrc_received,
     .local_memory = qp_owner_local_memory,
     .receive_memory = qp_owner_receive_memory,
@@ -91,46 +91,46 @@ static const struct owner_operations owner_operations = {
 /* -- as the loop sees it */
 
 /* Returns the message that is due to the queue pair, once its engine has answered all; or 0. */
-static enum xrc_control_kind due(const struct standin *standin)
+static enum xrc_control_kind due(const struct substitute *substitute)
 {
-    if (standin->datapath.qp.state == IBV_QPS_ERR)
-        return standin->told ? 0 : XRC_FAILED;
-    if (!standin->holding || !standin->recalled)
+    if (substitute->datapath.qp.state == IBV_QPS_ERR)
+        return substitute->told ? 0 : XRC_FAILED;
+    if (!substitute->holding || !substitute->recalled)
         return 0;
-    return engine_may_lend(qp_engine(&standin->datapath.qp)) ? XRC_RETURN : XRC_KEEP;
+    return engine_may_lend(qp_engine(&substitute->datapath.qp)) ? XRC_RETURN : XRC_KEEP;
 }
 
-static void standin_tell(struct standin *standin, enum xrc_control_kind kind)
+static void substitute_tell(struct substitute *substitute, enum xrc_control_kind kind)
 {
     struct engine_position position = {0};
     if (kind == XRC_RETURN)
-        position = engine_lend(qp_engine(&standin->datapath.qp));
-    bool sent = xrc_control_send(&standin->datapath.qp, standin->guest.from,
+        position = engine_lend(qp_engine(&substitute->datapath.qp));
+    bool sent = xrc_control_send(&substitute->datapath.qp, substitute->guest.from,
                                  &(struct xrc_control){
                                      .kind = kind,
-                                     .number = standin->guest.number,
-                                     .turn = standin->turn,
+                                     .number = substitute->guest.number,
+                                     .turn = substitute->turn,
                                      .expected_psn = position.expected_psn,
                                      .msn = position.msn,
                                      .nak_sent = position.nak_sent,
-                                     .event = standin->refused ? standin->event : IBV_EVENT_QP_FATAL + 1u,
+                                     .event = substitute->refused ? substitute->event : IBV_EVENT_QP_FATAL + 1u,
                                  });
     if (!sent)
         return;
-    standin->told |= kind == XRC_FAILED;
-    standin->holding &= kind == XRC_KEEP;
-    standin->recalled = false;
+    substitute->told |= kind == XRC_FAILED;
+    substitute->holding &= kind == XRC_KEEP;
+    substitute->recalled = false;
 }
 
-static bool standin_flush(struct endpoint *endpoint, nanos now, bool ack_later)
+static bool substitute_flush(struct endpoint *endpoint, nanos now, bool ack_later)
 {
-    struct standin *standin = standin_of_endpoint(endpoint);
-    struct qp *qp = &standin->datapath.qp;
+    struct substitute *substitute = substitute_of_endpoint(endpoint);
+    struct qp *qp = &substitute->datapath.qp;
     lock_take(&qp->lock);
     if (qp_has_output(qp))
         qp_transmit(qp, now);
-    if (!qp_has_output(qp) && due(standin))
-        standin_tell(standin, due(standin));
+    if (!qp_has_output(qp) && due(substitute))
+        substitute_tell(substitute, due(substitute));
     lock_release(&qp->lock);
     return true;
 }
@@ -144,9 +144,9 @@ static const struct device *find_device(const struct xrc_control *message)
     return sound ? device : NULL;
 }
 
-static void standin_configure(struct standin *standin, const struct xrc_control *message)
+static void substitute_configure(struct substitute *substitute, const struct xrc_control *message)
 {
-    struct qp *qp = &standin->datapath.qp;
+    struct qp *qp = &substitute->datapath.qp;
     const struct engine_settings settings = {
         .service = SERVICE_XRC,
         .pkey = DEVICE_PKEY,
@@ -162,46 +162,46 @@ static void standin_configure(struct standin *standin, const struct xrc_control 
     engine_configure(qp_engine(qp), &settings);
 }
 
-static void take_over(struct standin *standin, const struct xrc_control *message)
+static void take_over(struct substitute *substitute, const struct xrc_control *message)
 {
-    struct engine *engine = qp_engine(&standin->datapath.qp);
-    lock_take(&standin->datapath.qp.lock);
-    if (standin->datapath.qp.state != IBV_QPS_ERR && !standin->holding) {
-        standin_configure(standin, message);
+    struct engine *engine = qp_engine(&substitute->datapath.qp);
+    lock_take(&substitute->datapath.qp.lock);
+    if (substitute->datapath.qp.state != IBV_QPS_ERR && !substitute->holding) {
+        substitute_configure(substitute, message);
         if (!engine_is_receiving(engine))
             engine_start_receiving(engine, message->expected_psn);
         engine_take_over(engine, &(struct engine_position){message->expected_psn, message->msn, message->nak_sent});
-        standin->turn = message->turn;
-        standin->holding = true;
-        standin->recalled = false;
+        substitute->turn = message->turn;
+        substitute->holding = true;
+        substitute->recalled = false;
     }
-    lock_release(&standin->datapath.qp.lock);
+    lock_release(&substitute->datapath.qp.lock);
 }
 
-static void standin_take(struct standin *standin, const struct endpoint_arrival *arrival)
+static void substitute_take(struct substitute *substitute, const struct endpoint_arrival *arrival)
 {
-    struct qp *qp = &standin->datapath.qp;
+    struct qp *qp = &substitute->datapath.qp;
     bool behind = psn_distance(arrival->from.packet->psn, engine_expected_psn(qp_engine(qp))) < 0;
-    if ((!standin->holding && !behind) || qp_port_is_down(qp))
+    if ((!substitute->holding && !behind) || qp_port_is_down(qp))
         return; /* without the position it only gives responses again */
     traffic_received(qp_flow(qp), arrival->from.packet, NULL);
     qp_receive(qp, arrival->from.packet, arrival->now);
 }
 
-static enum endpoint_output standin_receive(struct endpoint *endpoint, const struct endpoint_arrival *arrival)
+static enum endpoint_output substitute_receive(struct endpoint *endpoint, const struct endpoint_arrival *arrival)
 {
-    struct standin *standin = standin_of_endpoint(endpoint);
-    lock_take(&standin->datapath.qp.lock);
+    struct substitute *substitute = substitute_of_endpoint(endpoint);
+    lock_take(&substitute->datapath.qp.lock);
     if (arrival->from.packet)
-        standin_take(standin, arrival);
+        substitute_take(substitute, arrival);
     else
-        standin->recalled = true;
-    bool output = qp_has_output(&standin->datapath.qp) || due(standin);
-    lock_release(&standin->datapath.qp.lock);
+        substitute->recalled = true;
+    bool output = qp_has_output(&substitute->datapath.qp) || due(substitute);
+    lock_release(&substitute->datapath.qp.lock);
     return output ? ENDPOINT_OUTPUT : ENDPOINT_NOTHING;
 }
 
-static void standin_overrun(struct endpoint *endpoint)
+static void substitute_overrun(struct endpoint *endpoint)
 {
     struct qp *qp = qp_of_endpoint(endpoint);
     lock_take(&qp->lock);
@@ -216,18 +216,18 @@ static void standin_overrun(struct endpoint *endpoint)
 
 /* -- beginning and end */
 
-static void standin_initialize(struct standin *standin, struct process *process, struct peer *from,
-                               const struct device *device)
+static void substitute_initialize(struct substitute *substitute, struct process *process, struct peer *from,
+                                  const struct device *device)
 {
     static const struct endpoint_operations operations = {
-        .receive = standin_receive, .flush = standin_flush, .fail_overrun = standin_overrun};
-    struct qp *qp = &standin->datapath.qp;
+        .receive = substitute_receive, .flush = substitute_flush, .fail_overrun = substitute_overrun};
+    struct qp *qp = &substitute->datapath.qp;
     lock_set_rank(&qp->lock, LOCK_QP);
     qp->process = process;
     qp->path.port = 1u << device->index;
     qp->state = IBV_QPS_RTR;
     qp_set_kind(qp, &xrc_recv_kind);
-    qp->number = qp->attr.dest_qp_num = standin->guest.number;
+    qp->number = qp->attr.dest_qp_num = substitute->guest.number;
     qp->xrc.stands_in = true;
     qp_owner(qp)->operations = &owner_operations;
     qp->path.local = true;
@@ -250,85 +250,85 @@ static bool is_crowded(const struct process *process)
     return count >= MOST;
 }
 
-static struct standin *standin_make(struct process *process, struct peer *from, const struct device *device,
-                                    const struct xrc_control *message)
+static struct substitute *substitute_make(struct process *process, struct peer *from, const struct device *device,
+                                          const struct xrc_control *message)
 {
     if (is_crowded(process))
         return NULL;
-    struct standin *standin = calloc(1, sizeof *standin);
+    struct substitute *substitute = calloc(1, sizeof *substitute);
     size_t saved = message->max_dest_rd_atomic;
-    if (!standin ||
-        !(standin->datapath.qp.sends.saved = calloc(saved ? saved : 1, sizeof *standin->datapath.qp.sends.saved))) {
-        free(standin);
+    if (!substitute || !(substitute->datapath.qp.sends.saved =
+                             calloc(saved ? saved : 1, sizeof *substitute->datapath.qp.sends.saved))) {
+        free(substitute);
         return NULL;
     }
     node_hold(from);
-    standin->domain = message->domain;
-    standin->guest =
-        (struct guest){.number = message->number, .from = from, .endpoint = qp_endpoint(&standin->datapath.qp)};
-    standin_initialize(standin, process, from, device);
+    substitute->domain = message->domain;
+    substitute->guest =
+        (struct guest){.number = message->number, .from = from, .endpoint = qp_endpoint(&substitute->datapath.qp)};
+    substitute_initialize(substitute, process, from, device);
     node_watch(process->node, from);
-    LIST_INSERT_HEAD(&process->loop.guests, &standin->guest, siblings);
+    LIST_INSERT_HEAD(&process->loop.guests, &substitute->guest, siblings);
     atomic_store(&process->loop.has_guests, true);
-    return standin;
+    return substitute;
 }
 
 /* A message that has begun ends with an error, as it would with its queue pair. */
-static void standin_end(struct process *process, struct standin *standin)
+static void substitute_end(struct process *process, struct substitute *substitute)
 {
     lock_assert_held(&process->progress);
-    struct qp *qp = &standin->datapath.qp;
+    struct qp *qp = &substitute->datapath.qp;
     lock_take(&qp->lock);
     if (qp->state != IBV_QPS_ERR)
         engine_flush(qp_engine(qp));
     qp_story_end(qp);
     lock_release(&qp->lock);
-    LIST_REMOVE(&standin->guest, siblings);
+    LIST_REMOVE(&substitute->guest, siblings);
     progress_forget(process, qp_endpoint(qp));
-    node_put(process->node, standin->guest.from);
+    node_put(process->node, substitute->guest.from);
     qp_forget_peer(qp);
     traffic_release(qp_flow(qp));
     qp_tell_nothing(qp);
     free(qp->sends.saved);
-    free(standin);
+    free(substitute);
 }
 
-static struct standin *standin_find(struct process *process, struct peer *from, uint32_t number)
+static struct substitute *substitute_find(struct process *process, struct peer *from, uint32_t number)
 {
     struct guest *guest;
     LIST_FOREACH (guest, &process->loop.guests, siblings)
         if (guest->number == number && guest->from == from)
-            return container_of(guest, struct standin, guest);
+            return container_of(guest, struct substitute, guest);
     return NULL;
 }
 
 /* A holder of the position is not lent it again: the queue pair was reset or destroyed in between, and the message
  * about that (XRC_OVER) found no room. */
-static bool is_outlived(const struct standin *standin)
+static bool is_outlived(const struct substitute *substitute)
 {
-    return standin->holding || standin->datapath.qp.state == IBV_QPS_ERR;
+    return substitute->holding || substitute->datapath.qp.state == IBV_QPS_ERR;
 }
 
-static void read_for_standin(struct process *process, const struct xrc_control *message,
-                             const struct endpoint_arrival *arrival)
+static void read_for_substitute(struct process *process, const struct xrc_control *message,
+                                const struct endpoint_arrival *arrival)
 {
-    struct standin *standin = standin_find(process, arrival->peer, message->number);
+    struct substitute *substitute = substitute_find(process, arrival->peer, message->number);
     if (message->kind == XRC_RECALL) {
-        if (standin && standin->turn == message->turn)
-            progress_deliver(process, qp_endpoint(&standin->datapath.qp), arrival);
+        if (substitute && substitute->turn == message->turn)
+            progress_deliver(process, qp_endpoint(&substitute->datapath.qp), arrival);
         return;
     }
     const struct device *device = message->kind == XRC_LEND ? find_device(message) : NULL;
-    if (standin && (message->kind == XRC_OVER || (device && is_outlived(standin)))) {
-        standin_end(process, standin);
-        standin = NULL;
+    if (substitute && (message->kind == XRC_OVER || (device && is_outlived(substitute)))) {
+        substitute_end(process, substitute);
+        substitute = NULL;
     }
     if (!device)
         return;
-    if (!standin)
-        standin = standin_make(process, arrival->peer, device, message);
-    if (standin)
-        take_over(standin, message);
+    if (!substitute)
+        substitute = substitute_make(process, arrival->peer, device, message);
+    if (substitute)
+        take_over(substitute, message);
 }
 
 static enum endpoint_output receive_control(struct endpoint *endpoint, const struct endpoint_arrival *arrival)
@@ -338,7 +338,7 @@ static enum endpoint_output receive_control(struct endpoint *endpoint, const str
     if (!xrc_control_read(arrival->frame, &message) || message.number > PSN_MASK)
         return ENDPOINT_NOTHING;
     if (message.kind < XRC_RETURN) {
-        read_for_standin(process, &message, arrival);
+        read_for_substitute(process, &message, arrival);
         return ENDPOINT_NOTHING;
     }
     struct endpoint *front = qpns_find(process->numbers, message.number);
@@ -347,18 +347,18 @@ static enum endpoint_output receive_control(struct endpoint *endpoint, const str
     return ENDPOINT_NOTHING;
 }
 
-void xrc_standins_begin(struct process *process)
+void xrc_substitutes_begin(struct process *process)
 {
     static const struct endpoint_operations operations = {.receive = receive_control};
     process->loop.xrc_control.operations = &operations;
 }
 
-void xrc_standins_end(struct process *process)
+void xrc_substitutes_end(struct process *process)
 {
     struct guest *guest;
     lock_take(&process->progress);
     while ((guest = LIST_FIRST(&process->loop.guests)))
-        standin_end(process, container_of(guest, struct standin, guest));
+        substitute_end(process, container_of(guest, struct substitute, guest));
     lock_release(&process->progress);
 }
 
@@ -370,21 +370,21 @@ static void look_at_front(void *endpoint, void *context)
     lock_release(&qp->lock);
 }
 
-void xrc_standins_departed(struct process *process, nanos now)
+void xrc_substitutes_departed(struct process *process, nanos now)
 {
     lock_assert_held(&process->progress);
     struct guest *guest, *next;
     for (guest = LIST_FIRST(&process->loop.guests); guest; guest = next) {
         next = LIST_NEXT(guest, siblings);
         if (guest->from->gone)
-            standin_end(process, container_of(guest, struct standin, guest));
+            substitute_end(process, container_of(guest, struct substitute, guest));
     }
     qpns_each(process->numbers, look_at_front, &now);
 }
 
-void xrc_standins_inherit(struct process *process)
+void xrc_substitutes_inherit(struct process *process)
 {
     struct guest *guest;
     LIST_FOREACH (guest, &process->loop.guests, siblings)
-        lock_inherit(&container_of(guest, struct standin, guest)->datapath.qp.lock);
+        lock_inherit(&container_of(guest, struct substitute, guest)->datapath.qp.lock);
 }

@@ -7,14 +7,14 @@
 #include "why/tale.h"
 
 /* Returns whether this is the end of a stand-in. */
-bool standin_is(const struct story_end *end);
+bool substitute_is(const struct story_end *end);
 
 /* The better of two stand-ins: one that failed, otherwise the latest. */
-bool standin_is_better(const struct story_end *one, const struct story_end *other);
+bool substitute_is_better(const struct story_end *one, const struct story_end *other);
 
 /* Puts the stand-in in the place of the one of the two ends that receives, if it knows more: it failed, or was the last
  * without a receive. The peer may be NULL, and so may the stand-in. Returns true if it did. */
-bool standin_act(const struct story_end **own, const struct story_end **peer, const struct story_end *standin);
+bool substitute_act(const struct story_end **own, const struct story_end **peer, const struct story_end *substitute);
 
 /* Adds the sentence that the stand-in executes messages for this end, which may be NULL. */
-void standin_tell(struct tale *, const struct story_end *standin, const struct story_end *end);
+void substitute_tell(struct tale *, const struct story_end *substitute, const struct story_end *end);
