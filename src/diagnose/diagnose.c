@@ -161,6 +161,21 @@ static void add_fact(struct writer *writer, struct part name)
     add(writer, (struct part){text, strlen(text)});
 }
 
+/* Writes what was told, or else the sentence of the reason. */
+static void add_sentence(struct writer *writer, struct part told, struct part name)
+{
+    const void *value;
+    const struct fact *fact = look_up(writer->known, told, &value);
+    if (has_value(fact, value)) {
+        add_fact(writer, told);
+        return;
+    }
+    fact = look_up(writer->known, name, &value);
+    const char *sentence = reason_sentence((unsigned)number_of(fact, value));
+    size_t length = strlen(sentence);
+    add(writer, (struct part){sentence, length - (length && sentence[length - 1] == '.')});
+}
+
 static void add_if_known(struct writer *writer, struct part before, struct part name)
 {
     const void *value;
@@ -196,9 +211,7 @@ static void add_field(struct writer *writer, struct part field)
     } else if (split(&field, '>', &before)) {
         add_if_known(writer, before, field);
     } else if (split(&field, '!', &before)) {
-        const struct fact *fact = look_up(writer->known, field, &value);
-        const char *sentence = reason_sentence((unsigned)number_of(fact, value));
-        add(writer, (struct part){sentence, strlen(sentence)});
+        add_sentence(writer, before, field);
     } else if (split(&field, '-', &before)) {
         add_difference(writer, before, field);
     } else {

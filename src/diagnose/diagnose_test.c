@@ -111,7 +111,12 @@ static void have_failed(struct scene *scene)
 {
     be_in_err(scene);
     scene->peer.first_error = number(207);
-    scene->peer.first_error_told = "8 bytes at 0x10";
+}
+
+static void have_failed_and_logged(struct scene *scene)
+{
+    have_failed(scene);
+    scene->peer.first_error_told = "8 bytes at 0x10: outside";
 }
 
 static void have_another_peer(struct scene *scene)
@@ -156,8 +161,8 @@ static const struct {
     {be_in_init, PEER " is in INIT, where it takes nothing: ibv_modify_qp to RTR is missing"},
     {be_in_err, PEER " is in ERR, where it takes nothing"},
     {have_failed,
-     PEER " is in ERR, where it takes nothing: 8 bytes at 0x10: A peer's access reaches outside the memory "
-          "region. (its reason 207)"},
+     PEER " is in ERR, where it takes nothing: A peer's access reaches outside the memory region (its reason 207)"},
+    {have_failed_and_logged, PEER " is in ERR, where it takes nothing: 8 bytes at 0x10: outside (its reason 207)"},
     {have_another_peer, PEER " is connected with queue pair 0x22, and not with 0x21: its answers go there"},
     {let_its_port_go_down, "the port of " PEER " is down (softverbs event port-up)"},
     {begin_elsewhere, PEER " has rq_psn 501 and this one sq_psn 500: the peer's rq_psn must be this sq_psn"},
@@ -396,7 +401,7 @@ static const struct {
     {have_receive_refused, "queue pair 0x21 has no receive posted: 2 calls of ibv_post_recv were refused, and none was "
                            "taken since: the last for "
                            "reason 319, The work request has more scatter/gather elements than the queue was made for, "
-                           "or a negative number."},
+                           "or a negative number"},
     {find_no_receive,
      "queue pair 0x21 sends, and its peer has no receive posted (ibv_post_recv): it answered 1 time that "
      "it is not ready"},
@@ -418,9 +423,9 @@ static const struct {
     {have_post_refused,
      "1 post to queue pair 0x21 was refused, and none was taken since: ibv_post_send failed for reason 328, "
      "The inline data is longer than the queue pair's max_inline_data, for which cap.max_inline_data of "
-     "ibv_create_qp asks."},
+     "ibv_create_qp asks"},
     {drop_datagrams, "queue pair 0x21 has nothing to send; since it was made it dropped 2 packets (reason 11): A "
-                     "datagram's Q_Key does not match the queue pair's; it was dropped."},
+                     "datagram's Q_Key does not match the queue pair's; it was dropped"},
     {expect_message, "queue pair 0x21 has nothing to send; 1 receive waits for a message of the peer"},
     {empty_srq, "queue pair 0x21 has nothing to send, and its shared receive queue with handle 5 is empty "
                 "(ibv_post_srq_recv)"},

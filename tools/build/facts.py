@@ -123,7 +123,7 @@ def names_of(conditions, sentence):
         words += [(left, right.split("|"))] if compares else []
     for field in re.findall(r"\{([^}]*)\}", sentence):
         if "|" not in field:
-            names += re.sub(r"^(.*>|!)", "", field.partition("?")[0]).split("-")
+            names += re.split("[-!]", re.sub(r"^(.*>|!)", "", field.partition("?")[0]))
     return names, words
 
 

@@ -164,7 +164,7 @@ static void take_line(struct qp_inquiry *inquiry, const char *line)
     const struct known known = {.process = inquiry->who, .words = words};
     if (!number || !is_refusal(strtoul(number + sizeof mark - 1, NULL, 10)))
         return;
-    int length = (int)(number - line), used = fitting(line, length);
+    int length = (int)(number - line) - (number > line && number[-1] == '.'), used = fitting(line, length);
     snprintf(words, sizeof words, "%.*s%s (its reason %s", used, line, used < length ? "..." : "",
              number + sizeof mark - 1);
     diagnose_words(DIAGNOSIS_REFUSED_AS_LOGGED, &known, inquiry->words, INQUIRY_WORDS);

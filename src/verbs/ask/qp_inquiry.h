@@ -12,7 +12,7 @@
 #include "wire/packet.h"
 
 #define INQUIRY_MOST (100 * NANOS_MILLISECOND)
-enum { INQUIRIES_MOST = 4, INQUIRY_WORDS = 448 };
+enum { INQUIRIES_MOST = 4, INQUIRY_WORDS = 512 };
 
 /* The peer is silent, and the last retry has passed. True: its process is being asked, and the queue pair is not to
  * fail yet. False: qp->told.known has the result. */

@@ -67,11 +67,17 @@ static enum log_level level_of(const struct qp *qp, const struct packet *packet,
     return ends ? LOG_WARN : LOG_INFO;
 }
 
-/* Keeps the log's words on the first error: the peer may ask for them (qp_account.h). */
-static void keep_words(struct qp *qp, enum reason reason, const char *words)
+/* Keeps the log's words on the first error, with their cause: the peer may ask for them (qp_account.h). The cause is the
+ * reason's sentence, unless the words have one. */
+static void keep_words(struct qp *qp, enum reason reason, const char *words, bool cause)
 {
-    if (!qp->told.words && qp_is_reliable(qp) && (!qp->told.first_error || qp->told.first_error == reason))
-        qp->told.words = strdup(words);
+    if (qp->told.words || !qp_is_reliable(qp) || (qp->told.first_error && qp->told.first_error != reason))
+        return;
+    char *kept;
+    int length = asprintf(&kept, "%s%s%s", words, cause ? "" : ": ", cause ? "" : reason_sentence(reason));
+    if (length > 0 && kept[length - 1] == '.')
+        kept[length - 1] = 0;
+    qp->told.words = length > 0 ? kept : NULL;
 }
 
 static void forget_words(struct qp *qp, enum reason reason)
@@ -110,7 +116,7 @@ static void tell(struct qp *qp, const struct packet *packet, enum reason reason)
     snprintf(call, sizeof call, "qp 0x%x: %s from qp 0x%x, psn %u%s", qp->number, op_table[packet->opcode].name,
              source_of(qp, packet), packet->psn, numbers);
     if (qp->told.first_error == reason)
-        keep_words(qp, reason, call);
+        keep_words(qp, reason, call, false);
     log_reason(level_of(qp, packet, reason), reason, "%s", call);
 }
 
@@ -179,7 +185,7 @@ void qp_tell_memory(struct qp *qp, uint32_t rkey, uint64_t address, uint32_t len
                  wrong_words(address, region));
     snprintf(call, sizeof call, "qp 0x%x: qp 0x%x asks for %s to %u bytes at 0x%llx with rkey 0x%x%s", qp->number,
              qp->attr.dest_qp_num, words_access(access, words), length, (unsigned long long)address, rkey, bounds);
-    keep_words(qp, reason, call);
+    keep_words(qp, reason, call, false);
     log_reason(LOG_WARN, reason, "%s", call);
 }
 
@@ -203,7 +209,7 @@ const char *qp_tell_known(const struct qp *qp, unsigned status)
     return of_peer && qp->told.known && *qp->told.known ? qp->told.known : NULL;
 }
 
-/* What follows the status in the kept words, if these are on this end. */
+/* What follows the status in the kept words, if these are on this end: it ends in the cause. */
 static const char *find_numbers(const struct qp *qp, uint64_t id, unsigned status, unsigned reason)
 {
     char beginning[96];
@@ -214,19 +220,12 @@ static const char *find_numbers(const struct qp *qp, uint64_t id, unsigned statu
     return found && strchr(",:", found[length]) ? found + length : "";
 }
 
-/* The numbers of an element end in their cause, and without numbers the cause is all (life/work_words.c). */
-static bool has_cause(const char *numbers)
-{
-    return *numbers == ':' || !strncmp(numbers, ", element ", strlen(", element "));
-}
-
 void qp_tell_ended(const struct qp *qp, uint64_t id, unsigned status, unsigned reason, char text[QP_TELL_ENDED])
 {
     const char *known = qp ? qp_tell_known(qp, status) : NULL;
     const char *numbers = qp ? find_numbers(qp, id, status, reason) : "";
-    int length = has_cause(numbers) ? snprintf(text, QP_TELL_ENDED, "%s%s", words_status(status), numbers)
-                                    : snprintf(text, QP_TELL_ENDED, "%s%s: %s", words_status(status), numbers,
-                                               known ? known : reason_sentence(reason));
+    const char *cause = *numbers ? "" : known ? known : reason_sentence(reason);
+    int length = snprintf(text, QP_TELL_ENDED, "%s%s%s%s", words_status(status), numbers, *cause ? ": " : "", cause);
     if (length > 0 && length < QP_TELL_ENDED && text[length - 1] == '.') /* of the reason's sentence */
         text[length - 1] = 0;
 }
@@ -252,7 +251,7 @@ static void tell_error(struct qp *qp, const char *what, uint64_t id, enum ibv_wc
              words_status(status), numbers->text, network);
     if (*numbers->text)
         forget_words(qp, reason); /* these say more */
-    keep_words(qp, reason, known ? known : call);
+    keep_words(qp, reason, known ? known : call, known || numbers->cause);
     if (known && reason != REASON_PEER_GONE)
         log_cause(LOG_WARN, reason, "%s: %s", call, known);
     else if (numbers->cause)

@@ -29,7 +29,7 @@ SHORT = "a packet of 64 bytes came, and the receive of wr_id 1 has room for 16"
 ROWS = {
     "mr-zero": [(SERVER, "receive of wr_id 1 ends in IBV_WC_LOC_PROT_ERR, element 0: 4096 bytes at 0x% with lkey 0x%: the region of key 0x% was registered with no access, "
                  "and this needs IBV_ACCESS_LOCAL_WRITE (reason 204)"),
-                (CLIENT, ENDS + "REM_OP_ERR" + REFUSED, "this needs IBV_ACCESS_LOCAL_WRITE", "(its reason 204) (reason 109)")],
+                (CLIENT, ENDS + "REM_OP_ERR" + REFUSED, "this needs IBV_ACCESS_LOCAL_WRITE (its reason 204) (reason 109)")],
     "mr-no-local-write": [(SERVER, "ibv_reg_mr of 8192 bytes at 0x%: IBV_ACCESS_REMOTE_WRITE: ", "need IBV_ACCESS_LOCAL_WRITE as well. (reason 315)")],
     "mr-no-remote-read": [(SERVER, "qp 0x% asks for IBV_ACCESS_REMOTE_READ to 64 bytes at 0x% with rkey 0x%" + REGION +
                            "IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE: ", "(reason 208)"),
@@ -37,7 +37,7 @@ ROWS = {
     "mr-no-remote-write": [(SERVER, "qp 0x% asks for IBV_ACCESS_REMOTE_WRITE to 64 bytes at 0x% with rkey 0x%" + REGION, "(reason 208)"),
                            (CLIENT, ENDS + "REM_ACCESS_ERR" + REFUSED, "(its reason 208) (reason 108)")],
     "qp-access-0": [(SERVER, "RC READ_REQUEST from qp 0x%, psn %, qp_access_flags are no access: ", "(reason 209)"),
-                    (CLIENT, ENDS + "REM_INV_REQ_ERR" + REFUSED, "qp_access_flags are no access: ", "(its reason 209) (reason 107)")],
+                    (CLIENT, ENDS + "REM_INV_REQ_ERR" + REFUSED, "qp_access_flags are no access: The queue pair's qp_access_flags do not allow the peer's kind of access (its reason 209) (reason 107)")],
     "no-receive": [(SERVER, "RC SEND_ONLY from qp 0x%, psn %: ", "no receive is posted (ibv_post_recv)", "(reason 216)"),
                    (CLIENT, "qp 0x%: to qp 0x%, rnr_retry is 7 (for ever): ", "(reason 118)")],
     "no-receive-rnr-3": [(CLIENT, "qp 0x%: to qp 0x%, rnr_retry is 3: ", "(reason 118)"), (CLIENT, ENDS + "RNR_RETRY_EXC_ERR: queue pair 0x% of process % (newcomer) has no receive posted (ibv_post_recv) (reason 106)")],
@@ -71,7 +71,7 @@ ROWS = {
     "address-behind": [(SERVER, "64 bytes at 0x% with rkey 0x%" + REGION, "(reason 207)"),
                        (CLIENT, ENDS + "REM_ACCESS_ERR" + REFUSED, "64 bytes at 0x%", REGION, "(its reason 207) (reason 108)")],
     "receive-short": [(SERVER, "receive of wr_id 1 ends in IBV_WC_LOC_LEN_ERR: " + SHORT, "(reason 200)"),
-                      (CLIENT, ENDS + "REM_INV_REQ_ERR" + REFUSED, SHORT, "(its reason 200) (reason 107)")],
+                      (CLIENT, ENDS + "REM_INV_REQ_ERR" + REFUSED, SHORT + " (its reason 200) (reason 107)")],
     "cq-small": [(SERVER, "the completion queue with handle % of 1 entries: ", "(reason 312)")],
     "no-poll": [(CLIENT, "ibv_post_send of wr_id 2: max_send_wr is 8: ", "(reason 327)"), (CLIENT, "% more lines of reason 327 were left out")],
     "unsignalled": [(CLIENT, "qp 0x%: 1 work request of queue pair 0x% ended without a completion, as it is not signalled", "(reason 120)")],
@@ -85,12 +85,13 @@ ROWS = {
     "mtu-0": [(CLIENT, MODIFY + "INIT to RTR: path_mtu is 0: ", "(reason 339)")],
     "mtu-bytes": [(CLIENT, MODIFY + "INIT to RTR: path_mtu is 1024: ", "(reason 339)")],
     "unmapped-receive": [(SERVER, "receive of wr_id 1 ends in IBV_WC_LOC_PROT_ERR, element 0: 4096 bytes at 0x% with lkey 0x%", "(reason 231)"),
-                         (CLIENT, ENDS + "REM_OP_ERR" + REFUSED, "(reason 109)")],
+                         (CLIENT, ENDS + "REM_OP_ERR" + REFUSED, "with lkey 0x%: The receive's memory was registered and is gone: the program unmapped or "
+                          "protected it, or shortened the file that is mapped there (its reason 231) (reason 109)")],
     "unmapped-send": [(CLIENT, "ends in IBV_WC_LOC_PROT_ERR, element 0: 64 bytes at 0x% with lkey 0x%", "(reason 117)")],
     "unmapped-read": [(SERVER, "qp 0x%: RC READ_REQUEST from qp 0x%, psn %: A peer named memory that was registered and is gone", "(reason 232)"),
                       (CLIENT, ENDS + "REM_ACCESS_ERR" + REFUSED, "RC READ_REQUEST", "(its reason 232) (reason 108)")],
     "deregistered": [(SERVER, "receive of wr_id 1 ends in IBV_WC_LOC_PROT_ERR, element 0: 4096 bytes at 0x% with lkey 0x%: key 0x% named a memory region of 8192 bytes at 0x%, which was deregistered (ibv_dereg_mr) % ms before (reason 201)"),
-                     (CLIENT, ENDS + "REM_OP_ERR" + REFUSED, "(its reason 201) (reason 109)")],
+                     (CLIENT, ENDS + "REM_OP_ERR" + REFUSED, "which was deregistered (ibv_dereg_mr) % ms before (its reason 201) (reason 109)")],
     "lid": [(CLIENT, MODIFY + "INIT to RTR: is_global is 0, dlid is 0: ", "--link-layer ib", "(reason 322)")],
     "port-0": [(CLIENT, MODIFY + "RESET to INIT: port_num is 0: ", "number 1. (reason 321)")],
     "port-2": [(CLIENT, MODIFY + "RESET to INIT: port_num is 2: ", "number 1. (reason 321)")],
