@@ -13,6 +13,12 @@ static inline nanos read_clock(clockid_t clock)
     return (nanos)now.tv_sec * NANOS_SECOND + (nanos)now.tv_nsec;
 }
 
+/* Seconds of CLOCK_MONOTONIC. */
+static inline double read_clock_seconds(void)
+{
+    return (double)read_clock(CLOCK_MONOTONIC) / 1e9;
+}
+
 /* The number to add to a time of CLOCK_MONOTONIC for nanoseconds since 1970. */
 static inline int64_t read_clock_epoch(void)
 {

@@ -22,6 +22,14 @@ enum { FEW = 256, MOST = 4096, LONG_AGO = 60 /* seconds */ };
 static struct kept_state *kept;
 static unsigned kept_count;
 
+enum ibv_mtu device_state_mtu(const struct device_state *state)
+{
+    enum ibv_mtu mtu = IBV_MTU_256;
+    while (mtu < IBV_MTU_4096 && 128u << (mtu + 1) <= state->mtu)
+        mtu++;
+    return mtu;
+}
+
 int device_state_find(const struct device_state *state, const union ibv_gid *gid)
 {
     if (gid_is_zero(gid))

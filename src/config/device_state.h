@@ -19,6 +19,9 @@ struct interface {
  * the kernel reckons. */
 uint32_t config_fitting_mtu(int interface_mtu);
 
+/* The state's MTU as verbs name it. */
+enum ibv_mtu device_state_mtu(const struct device_state *);
+
 /* The place of the GID in the table; -1: the table does not have it. No table has the GID of zeros. */
 int device_state_find(const struct device_state *, const union ibv_gid *);
 /* Returns true if this place has a GID. */

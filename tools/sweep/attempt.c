@@ -97,11 +97,6 @@ int attempts_signal(void)
 
 /* --- a run */
 
-static double now(void)
-{
-    return (double)read_clock(CLOCK_MONOTONIC) / 1e9;
-}
-
 /* The arguments of this command's `run` with the program, in an array to free; NULL: no memory. */
 static const char **make_arguments(const struct attempt *attempt, const char *log)
 {
@@ -167,9 +162,9 @@ static void take_output(struct attempt *attempt, int pipe)
 /* False: the time is over, or the command's. */
 static bool wait_for(struct attempt *attempt, pid_t child, int pipe, int *status)
 {
-    double until = now() + attempt->seconds;
+    double until = read_clock_seconds() + attempt->seconds;
     while (waitpid(child, status, WNOHANG) != child) {
-        if (ended_by || now() > until)
+        if (ended_by || read_clock_seconds() > until)
             return false;
         if (attempt->wait)
             attempt->wait();
@@ -287,7 +282,7 @@ static void read_log(FILE *log, struct attempt *attempt)
 static void follow(struct attempt *attempt, pid_t child, int pipe)
 {
     int status;
-    double began = now();
+    double began = read_clock_seconds();
     setpgid(child, child); /* whichever of both is first */
     if (wait_for(attempt, child, pipe, &status)) {
         judge(attempt, status);
@@ -302,7 +297,7 @@ static void follow(struct attempt *attempt, pid_t child, int pipe)
     }
     kill(-child, SIGKILL); /* the processes that it has left */
     end_orphans();
-    attempt->took = now() - began;
+    attempt->took = read_clock_seconds() - began;
 }
 
 /* Starts the program, whose output is in the pipe, and waits until it has ended. False and errno. */

@@ -36,11 +36,6 @@ struct sweep {
     struct found *found;
 };
 
-static double now(void)
-{
-    return (double)read_clock(CLOCK_MONOTONIC) / 1e9;
-}
-
 /* --- which rule */
 
 /* The number of a program's polls depends on chance, and calls that only read a member of a struct fail nowhere. */
@@ -88,9 +83,9 @@ static struct {
 
 static void show_progress(void)
 {
-    if (!progress.shown || now() - progress.last < 1)
+    if (!progress.shown || read_clock_seconds() - progress.last < 1)
         return;
-    progress.last = now();
+    progress.last = read_clock_seconds();
     fprintf(stderr, "\r%zu of %zu faults, %.0f s ", progress.tried, progress.all, progress.last - progress.began);
     fflush(stderr);
 }
@@ -103,7 +98,7 @@ static void clear_progress(void)
 
 static bool time_is_up(const struct sweep *sweep)
 {
-    return attempts_signal() || (sweep->limit && now() - sweep->began >= sweep->limit);
+    return attempts_signal() || (sweep->limit && read_clock_seconds() - sweep->began >= sweep->limit);
 }
 
 /* --- the runs */
@@ -119,7 +114,7 @@ static bool run(struct sweep *sweep, struct attempt *attempt)
 /* As `run`. False, too: the time is up, and the outcome means nothing. */
 static bool run_in_time(struct sweep *sweep, struct attempt *attempt)
 {
-    double left = sweep->limit ? sweep->began + sweep->limit - now() : attempt->seconds;
+    double left = sweep->limit ? sweep->began + sweep->limit - read_clock_seconds() : attempt->seconds;
     bool cut = left < attempt->seconds;
     if (cut)
         attempt->seconds = left < 0 ? 1 : (unsigned)left + 1;
@@ -228,7 +223,7 @@ static void report_untried(const struct sweep *sweep)
 
 static int sweep_all(struct sweep *sweep, const char *junit)
 {
-    sweep->began = now();
+    sweep->began = read_clock_seconds();
     if (!counting_begin(&sweep->counting))
         return complain_and(EXIT_SELF, "There is no memory for a sweep: %s.", strerror(errno));
     if (!run_once(sweep) || !plan_make(&sweep->counting, &sweep->plan))

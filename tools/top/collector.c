@@ -25,11 +25,6 @@ struct collector {
     int event;
 };
 
-static double now(void)
-{
-    return (double)read_clock(CLOCK_MONOTONIC) / 1e9;
-}
-
 /* --- the library's own thread, which has its name (process/helper.c) */
 
 /* Seconds of processor time, of "PID (NAME) STATE ..." with user and system time as fields 14 and 15; 0 of another
@@ -66,7 +61,7 @@ bool collector_look(const char *directory, struct top_look *look, char why[COLLE
 {
     *why = 0;
     look->reports = reports_collect(directory, why, COLLECTOR_WHY);
-    look->seconds = now();
+    look->seconds = read_clock_seconds();
     look->seen = seen_begin(look->reports);
     look->helpers = calloc(look->seen.count + 1, sizeof *look->helpers);
     if (!look->helpers)
@@ -80,7 +75,7 @@ bool collector_look(const char *directory, struct top_look *look, char why[COLLE
 
 static void wait_until(double time)
 {
-    double seconds = time - now();
+    double seconds = time - read_clock_seconds();
     if (seconds <= 0)
         return;
     struct timespec rest = {.tv_sec = (time_t)seconds, .tv_nsec = (long)(1e9 * (seconds - (double)(time_t)seconds))};
@@ -104,7 +99,7 @@ static void *collect(void *argument)
     for (;;) {
         char why[COLLECTOR_WHY] = "";
         struct top_look look = {0};
-        double next = now() + collector->interval;
+        double next = read_clock_seconds() + collector->interval;
         collector_look(collector->directory, &look, why);
         keep(collector, &look, why);
         wait_until(next);

@@ -83,14 +83,6 @@ static int find_source(const struct cm_address *destination, uint8_t gid[16])
 
 /* --- devices */
 
-static enum ibv_mtu mtu_of(const struct device_state *now)
-{
-    enum ibv_mtu mtu = IBV_MTU_256;
-    while (mtu < IBV_MTU_4096 && 128u << (mtu + 1) <= now->mtu)
-        mtu++;
-    return mtu;
-}
-
 static void describe(const struct device *device, const struct device_state *now, unsigned gid_index,
                      struct cm_port *port)
 {
@@ -101,7 +93,7 @@ static void describe(const struct device *device, const struct device_state *now
                              .guid = guid,
                              .number = 1,
                              .gid_index = (uint8_t)gid_index,
-                             .mtu = (uint8_t)mtu_of(now),
+                             .mtu = (uint8_t)device_state_mtu(now),
                              .ack_delay = ACK_DELAY};
     memcpy(port->gid, now->gids[gid_index].raw, 16);
 }

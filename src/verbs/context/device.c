@@ -151,14 +151,6 @@ int device_query_ex(struct ibv_context *ibv, const struct ibv_query_device_ex_in
     return 0;
 }
 
-static enum ibv_mtu active_mtu(const struct device_state *now)
-{
-    enum ibv_mtu mtu = IBV_MTU_256;
-    while (mtu < IBV_MTU_4096 && 128u << (mtu + 1) <= now->mtu)
-        mtu++;
-    return mtu;
-}
-
 static int refuse_port(uint32_t port)
 {
     return refuse(EINVAL, REASON_PORT, "port is %u", port);
@@ -182,7 +174,7 @@ int device_query_port(struct ibv_context *ibv, uint8_t port, struct ibv_port_att
     struct ibv_port_attr all = {
         .state = down ? IBV_PORT_DOWN : IBV_PORT_ACTIVE,
         .max_mtu = IBV_MTU_4096,
-        .active_mtu = active_mtu(now),
+        .active_mtu = device_state_mtu(now),
         .gid_tbl_len = GIDS,
         .max_msg_sz = device->limits.max_message,
         .pkey_tbl_len = 1,

@@ -91,13 +91,6 @@ bool object_is_known(const struct object *name, uint32_t handle);
  * two was imported from the other: the kernel looks for it in the call's context. Such calls return ENOENT, too. */
 bool object_is_here(const struct object *name, const struct context *);
 
-/* Returns true for reasons that the two functions above have logged with the object's name: a caller need not log them
- * again. */
-static inline bool object_has_told(enum reason reason)
-{
-    return reason == REASON_HANDLE || reason == REASON_OTHER_CONTEXT;
-}
-
 /* Takes an object out, by any of its names (object_release ends these). `handle` is the public struct's: ENOENT when
  * the program overwrote it. EBUSY when something uses the object; nothing changes then. Otherwise 0, and the use of
  * `parent` is given back. */
