@@ -206,14 +206,23 @@ static void a_state_is_not_overwritten_soon(void **unused)
     assert_int_equal(first->interface, 5);
 }
 
+static void the_mtu_of_verbs_fits_in_the_states(void **unused)
+{
+    static const struct {
+        uint32_t bytes;
+        enum ibv_mtu mtu;
+    } rows[] = {{0, IBV_MTU_256},     {256, IBV_MTU_256},   {511, IBV_MTU_256},
+                {1024, IBV_MTU_1024}, {4096, IBV_MTU_4096}, {9000, IBV_MTU_4096}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct device_state state = {.mtu = rows[i].bytes};
+        assert_int_equal(device_state_mtu(&state), rows[i].mtu);
+    }
+}
+
 TESTS(the_first_state_has_the_link_local_gid_and_the_addresses_in_order,
-      a_gid_keeps_its_place_and_a_new_one_takes_the_first_that_is_free,
-      places_before_the_first_stay_empty,
-      what_finds_no_place_gets_one_as_soon_as_there_is_one,
-      another_mac_is_another_link_local_gid,
+      a_gid_keeps_its_place_and_a_new_one_takes_the_first_that_is_free, places_before_the_first_stay_empty,
+      what_finds_no_place_gets_one_as_soon_as_there_is_one, another_mac_is_another_link_local_gid,
       an_address_that_is_the_link_local_gid_is_there_once,
-      without_an_interface_there_are_no_addresses_and_the_port_is_down,
-      the_gid_of_zeros_is_nowhere,
-      a_state_stays_valid_and_the_same_one_is_kept_once,
-      changes_for_ever_take_no_more_memory,
-      a_state_is_not_overwritten_soon)
+      without_an_interface_there_are_no_addresses_and_the_port_is_down, the_gid_of_zeros_is_nowhere,
+      a_state_stays_valid_and_the_same_one_is_kept_once, changes_for_ever_take_no_more_memory,
+      a_state_is_not_overwritten_soon, the_mtu_of_verbs_fits_in_the_states)
