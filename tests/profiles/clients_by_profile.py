@@ -2,6 +2,7 @@
 """Which clients run on which profile: writes docs/evidence/profiles.md (`make profiles`). Twenty clients of Debian, unmodified, on each
 profile of profiles/; where one ends badly, the page has what the profile refused first. A row that has an outcome is left out, so that
 a run continues where it was stopped; rows of profiles that are named run again."""
+import argparse
 import contextlib
 import datetime
 import glob
@@ -179,7 +180,12 @@ def remembered():
 
 
 def main():
-    columns, again = [WITHOUT, *names()], sys.argv[1:]
+    columns = [WITHOUT, *names()]
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("profile", nargs="*", help="runs the rows of this one again: (none), or a name of profiles/")
+    again = parser.parse_args().profile
+    if unknown := [name for name in again if name not in columns]:
+        parser.error(f"no profile has the name {unknown[0]}")
     results = {name: rows for name, rows in remembered().items() if name in columns and name not in again}
     for name in columns:
         suite = Host()
