@@ -9,22 +9,22 @@
 #include "diag/diag.h"
 #include "facts/record.h"
 #include "print/emit.h"
+#include "why/explanation.h"
 #include "why/happened.h"
-#include "why/tale.h"
 
 enum { MOST_LISTENERS = 3 };
 
 /* An end, read: the process, its record of the identifier, and the identifier. */
 struct connection_end {
-    char name[TALE_NAME]; /* "client (4711)" */
+    char name[EXPLANATION_NAME]; /* "client (4711)" */
     struct facts_connected end;
     struct facts_connection record;
     struct facts_identifier identifier;
 };
 
 /* The two ends, and the sentences. The peer is NULL if nothing is known of it. */
-struct connection_tale {
-    struct tale tale;
+struct connection_explanation {
+    struct explanation explanation;
     const struct connection_end *own, *peer;
 };
 
@@ -34,7 +34,7 @@ static void read_end(struct connection_end *to, const json_t *json)
     facts_read(&facts_of_connected, json, &to->end);
     facts_read(&facts_of_connection, facts_json(&to->end.id), &to->record);
     facts_read(&facts_of_identifier, facts_json(&to->record.identifier), &to->identifier);
-    tale_name_process(to->end.program, to->end.pid.value, to->name);
+    explanation_name_process(to->end.program, to->end.pid.value, to->name);
 }
 
 static struct fact_number number(json_int_t value)
@@ -88,16 +88,16 @@ static json_int_t times_sent(const struct connection_end *end, const char *messa
 }
 
 /* `count` and `reason`: of the requests that it has dropped. */
-static struct known known_of(const struct connection_tale *tale, const struct connection_end *end)
+static struct known known_of(const struct connection_explanation *explanation, const struct connection_end *end)
 {
-    const struct connection_end *other = end == tale->own ? tale->peer : tale->own;
+    const struct connection_end *other = end == explanation->own ? explanation->peer : explanation->own;
     const json_t *dropped = event_of(end, EVENT_CM_DROPPED, NULL);
     struct known known = {.id = &end->identifier,
                           .name = end->name,
                           .count = number(record_number(dropped, EVENT_FIELD_TIMES)),
                           .reason = number(record_number(dropped, EVENT_FIELD_REASON)),
                           .connection = {.record = &end->record},
-                          .events = {tale_read, facts_json(&end->record.events), NULL}};
+                          .events = {explanation_read, facts_json(&end->record.events), NULL}};
     if (other) {
         known.process = other->name;
         known.connection.peer_id = &other->identifier;
@@ -122,76 +122,79 @@ static bool is_at(const struct facts_identifier *listener, const struct connecti
            !strcmp(facts_text(listener->space), facts_text(own->identifier.space));
 }
 
-static void tell_listener(struct connection_tale *tale, const struct seen_process *process,
+static void tell_listener(struct connection_explanation *explanation, const struct seen_process *process,
                           const struct facts_identifier *listener)
 {
-    char name[TALE_NAME];
+    char name[EXPLANATION_NAME];
     const struct known known = {.id = listener,
-                                .name = tale_name_process(process->own.program, process->own.pid.value, name)};
-    tale_first(&tale->tale, DIAGNOSE_CM_LISTENER, &known);
+                                .name = explanation_name_process(process->own.program, process->own.pid.value, name)};
+    explanation_first(&explanation->explanation, DIAGNOSE_CM_LISTENER, &known);
 }
 
-static int tell_listeners_of(struct connection_tale *tale, const struct seen_process *process, bool there, int count)
+static int tell_listeners_of(struct connection_explanation *explanation, const struct seen_process *process, bool there,
+                             int count)
 {
     for (size_t i = 0; i < process->identifier_count; i++) {
         const struct facts_identifier *each = &process->identifiers[i];
-        if (!strcmp(facts_text(each->state), "listen") && is_at(each, tale->own) == there && count++ < MOST_LISTENERS)
-            tell_listener(tale, process, each);
+        if (!strcmp(facts_text(each->state), "listen") && is_at(each, explanation->own) == there &&
+            count++ < MOST_LISTENERS)
+            tell_listener(explanation, process, each);
     }
     return count;
 }
 
 /* Adds sentences of the listeners at the port that is asked for, or of the others. Returns their number. */
-static int tell_listeners(struct connection_tale *tale, bool there)
+static int tell_listeners(struct connection_explanation *explanation, bool there)
 {
     int count = 0;
-    const struct seen *seen = tale->tale.processes;
+    const struct seen *seen = explanation->explanation.processes;
     for (size_t i = 0; seen && i < seen->count; i++)
-        count = tell_listeners_of(tale, &seen->processes[i], there, count);
+        count = tell_listeners_of(explanation, &seen->processes[i], there, count);
     return count;
 }
 
-static bool tell_nobody_listens(struct connection_tale *tale)
+static bool tell_nobody_listens(struct connection_explanation *explanation)
 {
-    struct known known = known_of(tale, tale->own);
-    known.place = port_of(facts_text(tale->own->identifier.peer));
-    if (!tale->tale.processes || tell_listeners(tale, true))
-        return tale->tale.processes;
-    tale_diagnose(&tale->tale, 0, DIAGNOSIS_CM_NO_LISTENER, &known);
-    tell_listeners(tale, false);
+    struct known known = known_of(explanation, explanation->own);
+    known.place = port_of(facts_text(explanation->own->identifier.peer));
+    if (!explanation->explanation.processes || tell_listeners(explanation, true))
+        return explanation->explanation.processes;
+    explanation_diagnose(&explanation->explanation, 0, DIAGNOSIS_CM_NO_LISTENER, &known);
+    tell_listeners(explanation, false);
     return true;
 }
 
 /* -- causes of a missing answer */
 
-static void tell_faults(struct connection_tale *tale)
+static void tell_faults(struct connection_explanation *explanation)
 {
     struct known known = {.count = number(0)};
-    const struct seen *seen = tale->tale.processes;
+    const struct seen *seen = explanation->explanation.processes;
     for (size_t i = 0; seen && i < seen->count; i++)
         known.count.value += seen_part(&seen->processes[i].own.messages, EVENT_FAULT_DROP);
     if (known.count.value)
-        tale_diagnose(&tale->tale, 0, DIAGNOSIS_CM_FAULTS, &known);
+        explanation_diagnose(&explanation->explanation, 0, DIAGNOSIS_CM_FAULTS, &known);
 }
 
 /* False: nothing is known of the other end. */
-static bool tell_program_there(struct connection_tale *tale)
+static bool tell_program_there(struct connection_explanation *explanation)
 {
-    const struct seen_process *process = tale_process(&tale->tale, tale->own->identifier.peer_pid.value);
-    struct known known = tale->peer ? known_of(tale, tale->peer) : (struct known){0};
+    const struct seen_process *process =
+        explanation_process(&explanation->explanation, explanation->own->identifier.peer_pid.value);
+    struct known known = explanation->peer ? known_of(explanation, explanation->peer) : (struct known){0};
     known.partner = process ? &process->own : NULL;
-    return tale_first(&tale->tale, DIAGNOSE_CM_PROGRAM, &known) || tale->peer;
+    return explanation_first(&explanation->explanation, DIAGNOSE_CM_PROGRAM, &known) || explanation->peer;
 }
 
-static void tell_silence(struct connection_tale *tale, const char *message)
+static void tell_silence(struct connection_explanation *explanation, const char *message)
 {
-    struct known known = known_of(tale, tale->own);
+    struct known known = known_of(explanation, explanation->own);
     known.words = message;
-    known.count = number(times_sent(tale->own, message));
-    tale_diagnose(&tale->tale, 0, DIAGNOSIS_CM_UNANSWERED, &known);
-    if (!tell_program_there(tale) && tale->tale.processes && !tell_listeners(tale, true))
-        tale_diagnose(&tale->tale, 0, DIAGNOSIS_CM_NOBODY_LISTENS, &known);
-    tell_faults(tale);
+    known.count = number(times_sent(explanation->own, message));
+    explanation_diagnose(&explanation->explanation, 0, DIAGNOSIS_CM_UNANSWERED, &known);
+    if (!tell_program_there(explanation) && explanation->explanation.processes && !tell_listeners(explanation, true))
+        explanation_diagnose(&explanation->explanation, 0, DIAGNOSIS_CM_NOBODY_LISTENS, &known);
+    tell_faults(explanation);
 }
 
 static bool is_resolution(const struct connection_end *end)
@@ -207,29 +210,30 @@ static const char *asked_with(const struct connection_end *end)
     return event_of(end, EVENT_CM_SENT, "REQ") ? "REQ" : "REP";
 }
 
-static bool tell_no_answer(struct connection_tale *tale)
+static bool tell_no_answer(struct connection_explanation *explanation)
 {
-    tell_silence(tale, asked_with(tale->own));
+    tell_silence(explanation, asked_with(explanation->own));
     return true;
 }
 
-static bool tell_no_goodbye(struct connection_tale *tale)
+static bool tell_no_goodbye(struct connection_explanation *explanation)
 {
-    tell_silence(tale, "DREQ");
+    tell_silence(explanation, "DREQ");
     return true;
 }
 
 /* -- bad news */
 
-static bool tell_rejection(struct connection_tale *tale)
+static bool tell_rejection(struct connection_explanation *explanation)
 {
-    const struct known known = known_of(tale, tale->own);
-    return tale_first(&tale->tale, DIAGNOSE_CM_REJECTION, &known) || tell_listeners(tale, true);
+    const struct known known = known_of(explanation, explanation->own);
+    return explanation_first(&explanation->explanation, DIAGNOSE_CM_REJECTION, &known) ||
+           tell_listeners(explanation, true);
 }
 
 static const struct {
     enum reason reason;
-    bool (*tell)(struct connection_tale *); /* false: the cause is not known */
+    bool (*tell)(struct connection_explanation *); /* false: the cause is not known */
 } causes[] = {
     {REASON_CM_NOBODY_LISTENS, tell_nobody_listens},
     {REASON_CM_REJECTED, tell_rejection},
@@ -238,26 +242,26 @@ static const struct {
     {REASON_CM_DREQ_UNANSWERED, tell_no_goodbye},
 };
 
-static bool tell_cause(struct connection_tale *tale, unsigned reason)
+static bool tell_cause(struct connection_explanation *explanation, unsigned reason)
 {
     for (size_t i = 0; i < sizeof causes / sizeof *causes; i++)
         if ((unsigned)causes[i].reason == reason)
-            return causes[i].tell(tale);
+            return causes[i].tell(explanation);
     return false;
 }
 
-static void tell_bad_news(struct connection_tale *tale, const json_t *news)
+static void tell_bad_news(struct connection_explanation *explanation, const json_t *news)
 {
     char status[16];
-    struct known known = known_of(tale, tale->own);
+    struct known known = known_of(explanation, explanation->own);
     known.reason = number(record_number(news, EVENT_FIELD_REASON));
     known.words = record_text(news, EVENT_FIELD_HEARD);
     known.hint = status;
     snprintf(status, sizeof status, "%d", (int)record_number(news, EVENT_FIELD_STATUS));
-    tale_diagnose(&tale->tale, 0, DIAGNOSIS_CM_BAD_NEWS, &known);
-    if (!tell_cause(tale, (unsigned)known.reason.value))
-        tale_diagnose(&tale->tale, 0, DIAGNOSIS_CM_REASON, &known);
-    tale_diagnose(&tale->tale, 0, DIAGNOSIS_EXPLAINED, &known);
+    explanation_diagnose(&explanation->explanation, 0, DIAGNOSIS_CM_BAD_NEWS, &known);
+    if (!tell_cause(explanation, (unsigned)known.reason.value))
+        explanation_diagnose(&explanation->explanation, 0, DIAGNOSIS_CM_REASON, &known);
+    explanation_diagnose(&explanation->explanation, 0, DIAGNOSIS_EXPLAINED, &known);
 }
 
 /* -- no bad news: what is waited for, by its state */
@@ -273,16 +277,16 @@ static bool waits_for_program(const struct connection_end *own)
     return is_state(own, "REQ rcvd") || is_state(own, "REP rcvd");
 }
 
-static void tell_state(struct connection_tale *tale, const struct known *known)
+static void tell_state(struct connection_explanation *explanation, const struct known *known)
 {
-    if (waits_for_answer(tale->own))
-        tell_silence(tale, asked_with(tale->own));
-    else if (waits_for_program(tale->own))
-        tale_first(&tale->tale, DIAGNOSE_CM_PROGRAM, known);
-    else if (!tale_first(&tale->tale, DIAGNOSE_CM_STATE, known))
-        tale_first(&tale->tale, DIAGNOSE_CM_NEXT, known);
-    if (is_state(tale->own, "DREQ sent") && tale->peer)
-        tell_program_there(tale);
+    if (waits_for_answer(explanation->own))
+        tell_silence(explanation, asked_with(explanation->own));
+    else if (waits_for_program(explanation->own))
+        explanation_first(&explanation->explanation, DIAGNOSE_CM_PROGRAM, known);
+    else if (!explanation_first(&explanation->explanation, DIAGNOSE_CM_STATE, known))
+        explanation_first(&explanation->explanation, DIAGNOSE_CM_NEXT, known);
+    if (is_state(explanation->own, "DREQ sent") && explanation->peer)
+        tell_program_there(explanation);
 }
 
 /* -- the whole */
@@ -302,16 +306,16 @@ static const struct {
 };
 
 /* "12:01:02.345 sent REQ 3 times" */
-static void tell_event(struct connection_tale *tale, const json_t *event)
+static void tell_event(struct connection_explanation *explanation, const json_t *event)
 {
-    char when[TALE_NAME], more[TALE_NAME] = "";
+    char when[EXPLANATION_NAME], more[EXPLANATION_NAME] = "";
     uint64_t times = (uint64_t)record_number(event, EVENT_FIELD_TIMES),
              rejection = (uint64_t)record_number(event, EVENT_FIELD_REJECTION);
     size_t i = 0;
     while (i < sizeof lines / sizeof *lines && !record_is(event, lines[i].event))
         i++;
     if (i == sizeof lines / sizeof *lines) {
-        happened_tell(tale->tale.list, event);
+        happened_tell(explanation->explanation.list, event);
         return;
     }
     if (rejection)
@@ -321,47 +325,49 @@ static void tell_event(struct connection_tale *tale, const json_t *event)
     else if (record_number(event, EVENT_FIELD_STATUS))
         snprintf(more, sizeof more, ", status %" JSON_INTEGER_FORMAT, record_number(event, EVENT_FIELD_STATUS));
     happened_time(record_time(event), when, sizeof when);
-    tale_say(&tale->tale, "%s%s%.60s%s%s.", when, lines[i].before, record_text(event, lines[i].field), lines[i].behind,
-             more);
+    explanation_say(&explanation->explanation, "%s%s%.60s%s%s.", when, lines[i].before,
+                    record_text(event, lines[i].field), lines[i].behind, more);
 }
 
-static void tell_events(struct connection_tale *tale, const struct connection_end *end)
+static void tell_events(struct connection_explanation *explanation, const struct connection_end *end)
 {
     size_t i;
     json_t *event;
     if (!end)
         return;
-    tale_say(&tale->tale, "What happened at %s:", end->name);
+    explanation_say(&explanation->explanation, "What happened at %s:", end->name);
     json_array_foreach (facts_json(&end->record.events), i, event)
-        tell_event(tale, event);
+        tell_event(explanation, event);
 }
 
-static void tell(struct connection_tale *tale)
+static void tell(struct connection_explanation *explanation)
 {
-    const json_t *news = bad_news(tale->own);
-    const struct known own = known_of(tale, tale->own), peer = tale->peer ? known_of(tale, tale->peer) : own;
-    tale_diagnose(&tale->tale, 0, DIAGNOSIS_CM_IDENTIFIER, &own);
-    if (tale->peer)
-        tale_diagnose(&tale->tale, 0, DIAGNOSIS_CM_OTHER_END, &peer);
+    const json_t *news = bad_news(explanation->own);
+    const struct known own = known_of(explanation, explanation->own),
+                       peer = explanation->peer ? known_of(explanation, explanation->peer) : own;
+    explanation_diagnose(&explanation->explanation, 0, DIAGNOSIS_CM_IDENTIFIER, &own);
+    if (explanation->peer)
+        explanation_diagnose(&explanation->explanation, 0, DIAGNOSIS_CM_OTHER_END, &peer);
     if (news)
-        tell_bad_news(tale, news);
+        tell_bad_news(explanation, news);
     else
-        tell_state(tale, &own);
-    tale_all(&tale->tale, DIAGNOSE_CM_MORE, &own);
-    tell_events(tale, tale->own);
-    tell_events(tale, tale->peer);
+        tell_state(explanation, &own);
+    explanation_all(&explanation->explanation, DIAGNOSE_CM_MORE, &own);
+    tell_events(explanation, explanation->own);
+    tell_events(explanation, explanation->peer);
 }
 
 json_t *connection_sentences(const json_t *own, const json_t *peer, const json_t *processes)
 {
     struct connection_end here, there;
     struct seen seen = seen_begin(processes);
-    struct connection_tale tale = {.tale = {.processes = processes ? &seen : NULL, .list = json_array()},
-                                   .own = &here,
-                                   .peer = peer ? &there : NULL};
+    struct connection_explanation explanation = {
+        .explanation = {.processes = processes ? &seen : NULL, .list = json_array()},
+        .own = &here,
+        .peer = peer ? &there : NULL};
     read_end(&here, own);
     read_end(&there, peer);
-    tell(&tale);
+    tell(&explanation);
     seen_end(&seen);
-    return tale.tale.list;
+    return explanation.explanation.list;
 }

@@ -32,8 +32,8 @@ static json_int_t count_drops(const struct story_end *end, unsigned reason, json
     json_int_t count = 0;
     size_t i;
     json_t *event;
-    json_array_foreach(story_end_events(end), i, event) count +=
-        is_drop(event, since) && (unsigned)record_number(event, EVENT_FIELD_REASON) == reason;
+    json_array_foreach (story_end_events(end), i, event)
+        count += is_drop(event, since) && (unsigned)record_number(event, EVENT_FIELD_REASON) == reason;
     return count;
 }
 
@@ -54,45 +54,44 @@ static bool takes_nothing(const struct story_end *other)
     return story_end_is_in(other, "RESET") || story_end_is_in(other, "INIT") || story_end_is_in(other, "ERR");
 }
 
-static void tell_state(struct tale *tale, const struct story_end *end, const struct story_end *other)
+static void tell_state(struct explanation *explanation, const struct story_end *end, const struct story_end *other)
 {
-    struct known known = tale_known(end, other);
+    struct known known = explanation_known(end, other);
     const json_t *change = story_end_event(other, EVENT_QP_STATE);
     bool moved = story_end_is_in(other, "ERR") && !story_end_reason(other) && change;
     known.ended = facts_is(&other->story.ended);
-    tale_diagnose(tale, moved ? record_time(change) : 0, moved ? DIAGNOSIS_PEER_MOVED : diagnose_silence(&known),
-                  &known);
+    explanation_diagnose(explanation, moved ? record_time(change) : 0,
+                         moved ? DIAGNOSIS_PEER_MOVED : diagnose_silence(&known), &known);
 }
 
 /* -- what it dropped */
 
 /* The lengths of its last receive that was too short explain such drops; the next one may be long enough. */
-static void tell_drop(struct tale *tale, const struct story_end *end, unsigned reason, json_int_t since)
+static void tell_drop(struct explanation *explanation, const struct story_end *end, unsigned reason, json_int_t since)
 {
-    struct known known = tale_known(end, NULL);
+    struct known known = explanation_known(end, NULL);
     bool datagram = !strcmp(facts_text(end->story.type), "UD");
     known.count = (struct fact_number){(uint64_t)count_drops(end, reason, since), true};
     known.reason = (struct fact_number){reason, true};
     known.needed = (struct fact_number){end->too_short.bytes.value + (datagram ? GRH : 0), true};
     if (reason != REASON_PACKET_TOO_LONG)
         known.too_short = NULL;
-    tale_first(tale, DIAGNOSE_DROP, &known);
+    explanation_first(explanation, DIAGNOSE_DROP, &known);
 }
 
-void silence_tell_drops(struct tale *tale, const struct story_end *end, json_int_t since)
+void silence_tell_drops(struct explanation *explanation, const struct story_end *end, json_int_t since)
 {
     unsigned told[MOST_DROPS], count = 0;
     size_t i;
     json_t *event;
-    json_array_foreach(story_end_events(end), i, event)
-    {
+    json_array_foreach (story_end_events(end), i, event) {
         unsigned reason = (unsigned)record_number(event, EVENT_FIELD_REASON), k = 0;
         while (k < count && told[k] != reason)
             k++;
         if (!is_drop(event, since) || k < count || count == MOST_DROPS)
             continue;
         told[count++] = reason;
-        tell_drop(tale, end, reason, since);
+        tell_drop(explanation, end, reason, since);
     }
 }
 
@@ -101,8 +100,7 @@ static unsigned dropped_for(const struct story_end *end, json_int_t since)
 {
     size_t i;
     json_t *event;
-    json_array_foreach(story_end_events(end), i, event)
-    {
+    json_array_foreach (story_end_events(end), i, event) {
         if (is_drop(event, since) && record_number(event, EVENT_FIELD_REASON) != REASON_PACKET_QP_STATE)
             return (unsigned)record_number(event, EVENT_FIELD_REASON);
     }
@@ -119,69 +117,71 @@ unsigned silence_reason(const struct story_end *end, const struct story_end *oth
 
 /* -- a missing other end */
 
-static bool has_ended(const struct tale *tale, const struct story_end *end)
+static bool has_ended(const struct explanation *explanation, const struct story_end *end)
 {
     uint64_t pid = end->story.peer_pid.value;
-    return facts_is(&end->story.peer_ended) || (pid && tale->processes && !tale_process(tale, pid));
+    return facts_is(&end->story.peer_ended) ||
+           (pid && explanation->processes && !explanation_process(explanation, pid));
 }
 
-static void tell_absence(struct tale *tale, const struct story_end *end)
+static void tell_absence(struct explanation *explanation, const struct story_end *end)
 {
-    char name[TALE_NAME] = "The process";
+    char name[EXPLANATION_NAME] = "The process";
     uint64_t pid = end->story.peer_pid.value;
-    const struct seen_process *process = tale_process(tale, pid);
-    struct known known = tale_known(end, NULL);
+    const struct seen_process *process = explanation_process(explanation, pid);
+    struct known known = explanation_known(end, NULL);
     known.process = name;
     known.partner = process ? &process->own : NULL;
-    known.peer_ended = has_ended(tale, end);
+    known.peer_ended = has_ended(explanation, end);
     known.absence = diagnose(DIAGNOSE_ABSENCE, &known);
     if (known.peer_ended && pid)
         snprintf(name, sizeof name, "Process %d", (int)pid);
     else if (process)
-        tale_name_process(process->own.program, pid, name);
-    tale_diagnose(tale, 0, diagnose_silence(&known), &known);
+        explanation_name_process(process->own.program, pid, name);
+    explanation_diagnose(explanation, 0, diagnose_silence(&known), &known);
 }
 
 /* What was found out when the work failed outlives what can be seen now. */
-static void tell_found(struct tale *tale, const struct story_end *end)
+static void tell_found(struct explanation *explanation, const struct story_end *end)
 {
-    const struct known known = tale_known(end, NULL);
+    const struct known known = explanation_known(end, NULL);
     if (end->error.cause)
-        tale_diagnose(tale, failed_at(end), DIAGNOSIS_FOUND_OUT, &known);
+        explanation_diagnose(explanation, failed_at(end), DIAGNOSIS_FOUND_OUT, &known);
     else
-        tell_absence(tale, end);
+        tell_absence(explanation, end);
 }
 
-static void tell_other(struct tale *tale, const struct story_end *end, const struct story_end *other)
+static void tell_other(struct explanation *explanation, const struct story_end *end, const struct story_end *other)
 {
     if (takes_nothing(other) && was_so_before(end, other)) {
-        tell_state(tale, end, other);
+        tell_state(explanation, end, other);
         return;
     }
-    if (has_ended(tale, end))
-        tell_found(tale, end);
-    silence_tell_drops(tale, other, sent_since(end));
+    if (has_ended(explanation, end))
+        tell_found(explanation, end);
+    silence_tell_drops(explanation, other, sent_since(end));
 }
 
-void silence_tell(struct tale *tale, const struct story_end *end, const struct story_end *other)
+void silence_tell(struct explanation *explanation, const struct story_end *end, const struct story_end *other)
 {
-    struct known known = tale_known(end, end == tale->own ? tale->stranger : NULL);
+    struct known known = explanation_known(end, end == explanation->own ? explanation->stranger : NULL);
     known.count = (struct fact_number){story_end_count(end, EVENT_FRAME_LOST), true};
     known.needed = (struct fact_number){story_end_count(other, EVENT_FRAME_LOST), true};
     if (other)
-        tell_other(tale, end, other);
+        tell_other(explanation, end, other);
     else if (known.peer && !end->error.cause)
-        tale_diagnose(tale, 0, DIAGNOSIS_OTHER_PEER, &known);
+        explanation_diagnose(explanation, 0, DIAGNOSIS_OTHER_PEER, &known);
     else
-        tell_found(tale, end);
+        tell_found(explanation, end);
     if (known.count.value || known.needed.value)
-        tale_diagnose(tale, 0, DIAGNOSIS_FAULTS_LOST, &known);
+        explanation_diagnose(explanation, 0, DIAGNOSIS_FAULTS_LOST, &known);
 }
 
-void silence_tell_missing(struct tale *tale)
+void silence_tell_missing(struct explanation *explanation)
 {
-    struct known known = tale_known(tale->own, tale->peer ? tale->peer : tale->stranger);
-    const struct seen_process *process = tale_process(tale, tale->own->story.peer_pid.value);
+    struct known known =
+        explanation_known(explanation->own, explanation->peer ? explanation->peer : explanation->stranger);
+    const struct seen_process *process = explanation_process(explanation, explanation->own->story.peer_pid.value);
     known.partner = process ? &process->own : NULL;
-    tale_first(tale, DIAGNOSE_OTHER_END, &known);
+    explanation_first(explanation, DIAGNOSE_OTHER_END, &known);
 }

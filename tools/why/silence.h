@@ -2,17 +2,17 @@
  * shows. */
 #pragma once
 
-#include "why/tale.h"
+#include "why/explanation.h"
 
 /* Adds sentences about work of `end` that failed or waits; `other` NULL: nothing is known of its peer. */
-void silence_tell(struct tale *, const struct story_end *end, const struct story_end *other);
+void silence_tell(struct explanation *, const struct story_end *end, const struct story_end *other);
 
 /* Adds a sentence for each reason of packets that the end dropped after `since` (nanoseconds since 1970). */
-void silence_tell_drops(struct tale *, const struct story_end *end, json_int_t since);
+void silence_tell_drops(struct explanation *, const struct story_end *end, json_int_t since);
 
 /* The reason why `other` did not answer work of `end`: its first error, or the reason of its drops. 0: no reason is
  * known. */
 unsigned silence_reason(const struct story_end *end, const struct story_end *other);
 
 /* Adds a sentence: the records of the other end are missing, and why. */
-void silence_tell_missing(struct tale *);
+void silence_tell_missing(struct explanation *);

@@ -6,16 +6,16 @@
 
 #include "diag/diag.h"
 #include "facts/record.h"
+#include "why/explanation.h"
 #include "why/silence.h"
 #include "why/substitute.h"
-#include "why/tale.h"
 
 /* -- why, in numbers where they are known */
 
 /* `sent`: bytes of the message, as its sender says; 0: not known. */
 static const char *describe(const struct story_end *end, uint64_t sent, char text[DIAGNOSE_ROOM])
 {
-    struct known known = tale_known(end, NULL);
+    struct known known = explanation_known(end, NULL);
     known.count = (struct fact_number){sent, true};
     if (end->memory.gone.known) /* how long before */
         known.count.value = (end->error.time.value - end->memory.gone.value) / 1000000;
@@ -28,20 +28,20 @@ static const char *describe(const struct story_end *end, uint64_t sent, char tex
 
 /* -- the parts of a story */
 
-static void tell_ends(struct tale *tale)
+static void tell_ends(struct explanation *explanation)
 {
-    char peer[TALE_NAME] = "";
-    struct known known = tale_known(tale->own, tale->peer);
-    const struct facts_story *own = &tale->own->story;
-    if (substitute_is(tale->own)) {
-        substitute_tell(tale, tale->own, NULL);
+    char peer[EXPLANATION_NAME] = "";
+    struct known known = explanation_known(explanation->own, explanation->peer);
+    const struct facts_story *own = &explanation->own->story;
+    if (substitute_is(explanation->own)) {
+        substitute_tell(explanation, explanation->own, NULL);
         return;
     }
-    if (!tale->peer && own->peer_pid.value)
+    if (!explanation->peer && own->peer_pid.value)
         snprintf(peer, sizeof peer, "process %d", (int)own->peer_pid.value);
-    if (!tale->peer)
+    if (!explanation->peer)
         known.process = peer;
-    tale_first(tale, DIAGNOSE_STORY_END, &known);
+    explanation_first(explanation, DIAGNOSE_STORY_END, &known);
 }
 
 /* The clock of posts may be some milliseconds ahead: no work is refused before it was posted. */
@@ -63,16 +63,16 @@ static json_int_t time_of(const struct story_end *end)
     return (json_int_t)end->error.time.value;
 }
 
-static void tell_refusal(struct tale *tale, const struct story_end *end, const struct story_end *sender)
+static void tell_refusal(struct explanation *explanation, const struct story_end *end, const struct story_end *sender)
 {
     char detail[DIAGNOSE_ROOM];
-    struct known known = tale_known(end, sender);
+    struct known known = explanation_known(end, sender);
     known.words = describe(end, sender ? sender->error.length.value : 0, detail);
     known.hint = sender ? "it" : end->error.operation;
-    tale_diagnose(tale, time_of(end), DIAGNOSIS_REFUSED_REQUEST, &known);
+    explanation_diagnose(explanation, time_of(end), DIAGNOSIS_REFUSED_REQUEST, &known);
     known.words = NULL;
     if (known.receive)
-        tale_diagnose(tale, 0, DIAGNOSIS_RECEIVE_COMPLETED, &known);
+        explanation_diagnose(explanation, 0, DIAGNOSIS_RECEIVE_COMPLETED, &known);
 }
 
 static bool is_of_silence(unsigned reason)
@@ -97,76 +97,77 @@ static bool is_of_attempts(unsigned reason)
     return is_of_silence(reason) || reason == REASON_RNR_EXCEEDED;
 }
 
-static void tell_completion(struct tale *tale, const struct story_end *end, const struct story_end *other)
+static void tell_completion(struct explanation *explanation, const struct story_end *end, const struct story_end *other)
 {
     char detail[DIAGNOSE_ROOM];
-    struct known known = tale_known(end, other);
+    struct known known = explanation_known(end, other);
     if (!is_refused_there(end, other) && !is_of_attempts(story_end_reason(end)))
         known.words = end->error.cause ? end->error.cause : describe(end, 0, detail);
-    tale_diagnose(tale, time_of(end), DIAGNOSIS_SEND_COMPLETED, &known);
+    explanation_diagnose(explanation, time_of(end), DIAGNOSIS_SEND_COMPLETED, &known);
 }
 
-static void tell_flushed(struct tale *tale, const struct story_end *end)
+static void tell_flushed(struct explanation *explanation, const struct story_end *end)
 {
-    const struct known known = tale_known(end, NULL);
-    tale_all(tale, DIAGNOSE_STORY_FLUSHED, &known);
+    const struct known known = explanation_known(end, NULL);
+    explanation_all(explanation, DIAGNOSE_STORY_FLUSHED, &known);
 }
 
 /* The cause that was known when the work failed, and receives that were posted later. */
-static void tell_receives(struct tale *tale, const struct story_end *end, const struct known *known)
+static void tell_receives(struct explanation *explanation, const struct story_end *end, const struct known *known)
 {
     enum diagnosis now = diagnose(DIAGNOSE_RECEIVES, known);
     if (end->error.cause)
-        tale_diagnose(tale, time_of(end), DIAGNOSIS_FOUND_OUT, known);
+        explanation_diagnose(explanation, time_of(end), DIAGNOSIS_FOUND_OUT, known);
     if (!end->error.cause || now == DIAGNOSIS_POSTED_SINCE)
-        tale_diagnose(tale, 0, now, known);
+        explanation_diagnose(explanation, 0, now, known);
 }
 
-static void tell_send(struct tale *tale, const struct story_end *end, const struct story_end *other)
+static void tell_send(struct explanation *explanation, const struct story_end *end, const struct story_end *other)
 {
-    struct known known = tale_known(end, other);
+    struct known known = explanation_known(end, other);
     const struct story_end *refusing = is_refused_there(end, other) ? other : NULL;
     bool names = names_memory(facts_text(end->error.opcode));
-    tale_diagnose(tale, posted_at(end, refusing), names ? DIAGNOSIS_POSTED_TO_MEMORY : DIAGNOSIS_POSTED, &known);
+    explanation_diagnose(explanation, posted_at(end, refusing), names ? DIAGNOSIS_POSTED_TO_MEMORY : DIAGNOSIS_POSTED,
+                         &known);
     if (refusing)
-        tell_refusal(tale, other, end);
-    tale_first(tale, DIAGNOSE_STORY_ATTEMPTS, &known);
+        tell_refusal(explanation, other, end);
+    explanation_first(explanation, DIAGNOSE_STORY_ATTEMPTS, &known);
     if (is_of_silence(story_end_reason(end)))
-        silence_tell(tale, end, other);
+        silence_tell(explanation, end, other);
     else if (story_end_reason(end) == REASON_RNR_EXCEEDED)
-        tell_receives(tale, end, &known);
-    tell_completion(tale, end, other);
+        tell_receives(explanation, end, &known);
+    tell_completion(explanation, end, other);
 }
 
-static void tell_receive(struct tale *tale, const struct story_end *end)
+static void tell_receive(struct explanation *explanation, const struct story_end *end)
 {
     char detail[DIAGNOSE_ROOM], words[DIAGNOSE_ROOM];
-    struct known known = tale_known(end, NULL);
+    struct known known = explanation_known(end, NULL);
     known.words = words;
     snprintf(words, sizeof words, "%.900s (reason %u)", describe(end, 0, detail), story_end_reason(end));
-    tale_diagnose(tale, time_of(end), DIAGNOSIS_RECEIVE_COMPLETED, &known);
+    explanation_diagnose(explanation, time_of(end), DIAGNOSIS_RECEIVE_COMPLETED, &known);
 }
 
-static void tell_fault(struct tale *tale, const struct story_end *end)
+static void tell_fault(struct explanation *explanation, const struct story_end *end)
 {
     char detail[DIAGNOSE_ROOM];
-    struct known known = tale_known(end, NULL);
+    struct known known = explanation_known(end, NULL);
     known.words = describe(end, 0, detail);
-    tale_diagnose(tale, time_of(end), DIAGNOSIS_QP_FAILED, &known);
+    explanation_diagnose(explanation, time_of(end), DIAGNOSIS_QP_FAILED, &known);
 }
 
 /* The sentences about an end's error. */
-static void tell_error(struct tale *tale, const struct story_end *end, const struct story_end *other)
+static void tell_error(struct explanation *explanation, const struct story_end *end, const struct story_end *other)
 {
     const char *subject = facts_text(end->error.subject);
     if (!strcmp(subject, "send"))
-        tell_send(tale, end, other);
+        tell_send(explanation, end, other);
     else if (!strcmp(subject, "packet"))
-        tell_refusal(tale, end, NULL);
+        tell_refusal(explanation, end, NULL);
     else if (!strcmp(subject, "receive"))
-        tell_receive(tale, end);
+        tell_receive(explanation, end);
     else
-        tell_fault(tale, end);
+        tell_fault(explanation, end);
 }
 
 /* "SEND_ENDED" or "RECEIVE_ENDED" of the newest completion, which may be the one that waits. */
@@ -206,31 +207,31 @@ static bool has_completions(const struct story_end *end)
 }
 
 /* Completions that the program has not polled, and what became of their event. */
-static void tell_completions(struct tale *tale, const struct story_end *end)
+static void tell_completions(struct explanation *explanation, const struct story_end *end)
 {
     struct facts_cq cq;
     char words[DIAGNOSE_ROOM];
     for (size_t i = 0; next_unpolled(end, &i, &cq);) {
-        struct known known = tale_known(end, NULL);
+        struct known known = explanation_known(end, NULL);
         known.cq = &cq;
         if (cq.event.known || cq.asked.value)
             known.words = diagnose_words(diagnose(DIAGNOSE_EVENT, &known), &known, words, sizeof words);
         else
             known.hint = " (ibv_poll_cq)";
-        tale_diagnose(tale, record_time(last_completion(end)), DIAGNOSIS_NOT_POLLED, &known);
+        explanation_diagnose(explanation, record_time(last_completion(end)), DIAGNOSIS_NOT_POLLED, &known);
     }
 }
 
 /* Adds sentences about lost messages of services that do not repeat, or why there is no answer yet. */
-static void tell_losses(struct tale *tale)
+static void tell_losses(struct explanation *explanation)
 {
-    if (!tale->own->story.retry_cnt.known) {
-        silence_tell_drops(tale, tale->own, 0);
-        silence_tell_drops(tale, tale->peer, 0);
-    } else if (is_ended(tale->own) && has_completions(tale->own))
+    if (!explanation->own->story.retry_cnt.known) {
+        silence_tell_drops(explanation, explanation->own, 0);
+        silence_tell_drops(explanation, explanation->peer, 0);
+    } else if (is_ended(explanation->own) && has_completions(explanation->own))
         return;
-    else if (tale->own->story.send_posted.value && !story_end_is_in(tale->own, "ERR"))
-        silence_tell(tale, tale->own, tale->peer);
+    else if (explanation->own->story.send_posted.value && !story_end_is_in(explanation->own, "ERR"))
+        silence_tell(explanation, explanation->own, explanation->peer);
 }
 
 /* The newest record of its messages, either way, is that one of them found no receive. */
@@ -241,20 +242,20 @@ static bool waits_for_receive(const struct story_end *end, enum event without)
 }
 
 /* No error: what the program did, or what it waits for. */
-static void tell_flush_or_hang(struct tale *tale)
+static void tell_flush_or_hang(struct explanation *explanation)
 {
-    const struct story_end *own = tale->own;
-    struct known known = tale_known(own, tale->peer);
+    const struct story_end *own = explanation->own;
+    struct known known = explanation_known(own, explanation->peer);
     known.since.refused = waits_for_receive(own, EVENT_RNR_RECEIVED);
     known.since.naks = waits_for_receive(own, EVENT_RNR_SENT);
-    known.since.unpolled = has_completions(own) || has_completions(tale->peer);
+    known.since.unpolled = has_completions(own) || has_completions(explanation->peer);
     known.hint = own->story.rnr_retry.value == 7 ? ", for ever" : NULL;
     enum diagnosis diagnosis = diagnose(DIAGNOSE_STORY_WAIT, &known);
     bool moved = diagnosis == DIAGNOSIS_MOVED_ITSELF;
-    tale_diagnose(tale, moved ? record_time(story_end_event(own, EVENT_QP_STATE)) : 0, diagnosis, &known);
-    tell_losses(tale);
-    tell_completions(tale, own);
-    tell_completions(tale, tale->peer);
+    explanation_diagnose(explanation, moved ? record_time(story_end_event(own, EVENT_QP_STATE)) : 0, diagnosis, &known);
+    tell_losses(explanation);
+    tell_completions(explanation, own);
+    tell_completions(explanation, explanation->peer);
 }
 
 /* Returns whether the other end could know more: not of an error before anything was sent. */
@@ -265,11 +266,11 @@ static bool is_of_both(const struct story_end *own)
            (reason >= REASON_REMOTE_INVALID_REQUEST && reason <= REASON_REMOTE_OPERATION);
 }
 
-static void tell_missing(struct tale *tale)
+static void tell_missing(struct explanation *explanation)
 {
-    if (tale->own->story.peer_qp.value && is_of_both(tale->own) && !tale->own->error.cause &&
-        !has_completions(tale->own))
-        silence_tell_missing(tale);
+    if (explanation->own->story.peer_qp.value && is_of_both(explanation->own) && !explanation->own->error.cause &&
+        !has_completions(explanation->own))
+        silence_tell_missing(explanation);
 }
 
 /* The reason that is the cause of the end's error, here or there. */
@@ -322,57 +323,57 @@ unsigned story_reason(const struct story_ends *ends)
 }
 
 /* The actions of the user's script on it. */
-static void tell_rules(struct tale *tale, const struct story_end *end)
+static void tell_rules(struct explanation *explanation, const struct story_end *end)
 {
     const json_t *rules = end ? facts_json(&end->story.rules) : NULL;
     for (size_t i = 0; i < json_array_size(rules); i++)
-        tale_say(tale, "A rule of the script of %s acted on it: %s", end->name,
-                 facts_text(json_string_value(json_array_get(rules, i))));
+        explanation_say(explanation, "A rule of the script of %s acted on it: %s", end->name,
+                        facts_text(json_string_value(json_array_get(rules, i))));
 }
 
-static void tell_more(struct tale *tale)
+static void tell_more(struct explanation *explanation)
 {
-    struct known known = {.reason = {reason_of(tale->own, tale->peer), true}};
+    struct known known = {.reason = {reason_of(explanation->own, explanation->peer), true}};
     if (known.reason.value)
-        tale_diagnose(tale, 0, DIAGNOSIS_EXPLAINED, &known);
+        explanation_diagnose(explanation, 0, DIAGNOSIS_EXPLAINED, &known);
 }
 
 /* The sender's end has the whole of the refused request. Otherwise each end has a separate error, and the first error
  * may have led to the other. */
-static void tell_errors(struct tale *tale, const struct story_end *own, const struct story_end *peer)
+static void tell_errors(struct explanation *explanation, const struct story_end *own, const struct story_end *peer)
 {
     if (is_refused_there(peer, own))
-        tell_error(tale, peer, own);
+        tell_error(explanation, peer, own);
     else if (is_refused_there(own, peer))
-        tell_error(tale, own, peer);
+        tell_error(explanation, own, peer);
     else if (is_first(own, peer)) {
-        tell_error(tale, own, peer);
+        tell_error(explanation, own, peer);
         if (story_end_reason(peer))
-            tell_error(tale, peer, own);
+            tell_error(explanation, peer, own);
     } else {
-        tell_error(tale, peer, own);
+        tell_error(explanation, peer, own);
         if (story_end_reason(own))
-            tell_error(tale, own, peer);
+            tell_error(explanation, own, peer);
     }
 }
 
-static void tell_story(struct tale *tale, const struct story_end *substitute)
+static void tell_story(struct explanation *explanation, const struct story_end *substitute)
 {
-    const struct story_end *first = tale->own, *second = tale->peer;
-    tell_ends(tale);
-    if (substitute_act(&tale->own, &tale->peer, substitute))
-        substitute_tell(tale, substitute, tale->own == first ? second : first);
-    if (story_end_reason(tale->own) || story_end_reason(tale->peer))
-        tell_errors(tale, tale->own, tale->peer);
+    const struct story_end *first = explanation->own, *second = explanation->peer;
+    tell_ends(explanation);
+    if (substitute_act(&explanation->own, &explanation->peer, substitute))
+        substitute_tell(explanation, substitute, explanation->own == first ? second : first);
+    if (story_end_reason(explanation->own) || story_end_reason(explanation->peer))
+        tell_errors(explanation, explanation->own, explanation->peer);
     else
-        tell_flush_or_hang(tale);
-    tell_flushed(tale, tale->own);
-    if (tale->peer)
-        tell_flushed(tale, tale->peer);
-    tell_rules(tale, tale->own);
-    tell_rules(tale, tale->peer);
-    tell_missing(tale);
-    tell_more(tale);
+        tell_flush_or_hang(explanation);
+    tell_flushed(explanation, explanation->own);
+    if (explanation->peer)
+        tell_flushed(explanation, explanation->peer);
+    tell_rules(explanation, explanation->own);
+    tell_rules(explanation, explanation->peer);
+    tell_missing(explanation);
+    tell_more(explanation);
 }
 
 json_t *story_sentences(const struct story_ends *ends)
@@ -380,12 +381,12 @@ json_t *story_sentences(const struct story_ends *ends)
     struct read_ends read;
     struct seen seen = seen_begin(ends->processes);
     read_ends(&read, ends);
-    struct tale tale = {.own = read.own,
-                        .peer = read.peer,
-                        .stranger = read.stranger,
-                        .processes = ends->processes ? &seen : NULL,
-                        .list = json_array()};
-    tell_story(&tale, read.substitute);
+    struct explanation explanation = {.own = read.own,
+                                      .peer = read.peer,
+                                      .stranger = read.stranger,
+                                      .processes = ends->processes ? &seen : NULL,
+                                      .list = json_array()};
+    tell_story(&explanation, read.substitute);
     seen_end(&seen);
-    return tale.list;
+    return explanation.list;
 }

@@ -41,10 +41,10 @@ bool substitute_act(const struct story_end **own, const struct story_end **peer,
     return acts;
 }
 
-void substitute_tell(struct tale *tale, const struct story_end *substitute, const struct story_end *end)
+void substitute_tell(struct explanation *explanation, const struct story_end *substitute, const struct story_end *end)
 {
-    char other[TALE_NAME], queue[TALE_NAME] = "a shared receive queue";
-    struct known known = tale_known(substitute, end);
+    char other[EXPLANATION_NAME], queue[EXPLANATION_NAME] = "a shared receive queue";
+    struct known known = explanation_known(substitute, end);
     known.words = queue;
     if (substitute->story.srq.known)
         snprintf(queue, sizeof queue, "the " OBJECT_NAMED, "shared receive queue",
@@ -52,5 +52,5 @@ void substitute_tell(struct tale *tale, const struct story_end *substitute, cons
     snprintf(other, sizeof other, "process %d", (int)substitute->story.peer_pid.value);
     if (!end)
         known.process = other;
-    tale_diagnose(tale, 0, DIAGNOSIS_SUBSTITUTE, &known);
+    explanation_diagnose(explanation, 0, DIAGNOSIS_SUBSTITUTE, &known);
 }

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "why/tale.h"
+#include "why/explanation.h"
 
 /* Returns whether this is the end of a stand-in. */
 bool substitute_is(const struct story_end *end);
@@ -17,4 +17,4 @@ bool substitute_is_better(const struct story_end *one, const struct story_end *o
 bool substitute_act(const struct story_end **own, const struct story_end **peer, const struct story_end *substitute);
 
 /* Adds the sentence that the stand-in executes messages for this end, which may be NULL. */
-void substitute_tell(struct tale *, const struct story_end *substitute, const struct story_end *end);
+void substitute_tell(struct explanation *, const struct story_end *substitute, const struct story_end *end);

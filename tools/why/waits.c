@@ -5,13 +5,13 @@
 
 #include "diagnose/diagnose.h"
 #include "events/drops.h"
-#include "why/tale.h"
+#include "why/explanation.h"
 
 /* A process, now and earlier, and its sentences. */
 struct look {
     const struct seen *seen;
     const struct seen_process *process, *before;
-    struct tale tale;
+    struct explanation explanation;
 };
 
 static bool is_same(const struct fact_number *one, const struct fact_number *other)
@@ -39,16 +39,16 @@ static const struct seen_process *process_with(const struct seen *seen, uint64_t
     return NULL;
 }
 
-static void name_process(const struct facts_qp *own, const struct seen_process *process, char name[TALE_NAME])
+static void name_process(const struct facts_qp *own, const struct seen_process *process, char name[EXPLANATION_NAME])
 {
     uint64_t pid = process ? process->own.pid.value : own->peer_pid.value;
     if (process)
-        snprintf(name, TALE_NAME, "process %d (%.40s)", (int)pid, facts_text(process->own.program));
+        snprintf(name, EXPLANATION_NAME, "process %d (%.40s)", (int)pid, facts_text(process->own.program));
     else
-        snprintf(name, TALE_NAME, "process %d", (int)pid);
+        snprintf(name, EXPLANATION_NAME, "process %d", (int)pid);
 }
 
-static void find_peer(const struct look *look, struct known *known, char name[TALE_NAME])
+static void find_peer(const struct look *look, struct known *known, char name[EXPLANATION_NAME])
 {
     const struct facts_qp *own = known->own;
     const struct seen_process *process = own->peer_qp.value ? process_with(look->seen, own->peer_qp.value) : NULL;
@@ -105,7 +105,7 @@ static const struct facts_identifier *id_of(const struct seen_process *process, 
 
 static void judge_qp(struct look *look, const struct facts_qp *own)
 {
-    char name[TALE_NAME], words[DIAGNOSE_ROOM];
+    char name[EXPLANATION_NAME], words[DIAGNOSE_ROOM];
     struct known known = {.own = own, .process = name, .place = "this directory"};
     known.cq = seen_cq(look->process, own->send_cq.value);
     known.id = id_of(look->process, own);
@@ -121,7 +121,7 @@ static void judge_qp(struct look *look, const struct facts_qp *own)
     find_peer(look, &known, name);
     known.posting.own = known.srq ? "ibv_post_srq_recv" : "ibv_post_recv";
     known.posting.peer = known.peer_srq ? "ibv_post_srq_recv" : "ibv_post_recv";
-    tale_diagnose(&look->tale, 0, diagnose_wait(&known, words), &known);
+    explanation_diagnose(&look->explanation, 0, diagnose_wait(&known, words), &known);
 }
 
 static void judge_cq(struct look *look, const struct facts_cq *cq)
@@ -131,7 +131,7 @@ static void judge_cq(struct look *look, const struct facts_cq *cq)
     if (!facts_is_some(&cq->waiting) || !is_unpolled(look, cq))
         return;
     diagnose_words(diagnose(DIAGNOSE_EVENT, &known), &known, words, sizeof words);
-    tale_diagnose(&look->tale, 0, DIAGNOSIS_CQ_UNPOLLED, &known);
+    explanation_diagnose(&look->explanation, 0, DIAGNOSIS_CQ_UNPOLLED, &known);
 }
 
 static bool is_in(const struct facts_identifier *id, const char *state)
@@ -151,12 +151,12 @@ static const struct facts_identifier *partner_of(const struct facts_identifier *
 /* Writes what the program of the other end has not done; "" where that is not known. */
 static void tell_partner(const struct look *look, const struct facts_identifier *id, char words[DIAGNOSE_ROOM])
 {
-    char name[TALE_NAME];
+    char name[EXPLANATION_NAME];
     const struct seen_process *process = id->peer_pid.known ? seen_find(look->seen, id->peer_pid.value) : NULL;
     const struct facts_identifier *partner = process ? partner_of(id, process) : NULL;
     struct known known = {.id = partner, .partner = process ? &process->own : NULL};
     if (process)
-        known.name = tale_name_process(process->own.program, id->peer_pid.value, name);
+        known.name = explanation_name_process(process->own.program, id->peer_pid.value, name);
     diagnose_words(diagnose(DIAGNOSE_CM_PROGRAM, &known), &known, words, DIAGNOSE_ROOM);
 }
 
@@ -180,7 +180,7 @@ static void judge_identifier(struct look *look, const struct facts_identifier *i
     if (id->peer_pid.known)
         snprintf(place, sizeof place, "process %d", (int)id->peer_pid.value);
     if (before && is_in(before, facts_text(id->state)) && !is_request(look, id))
-        tale_diagnose(&look->tale, 0, diagnose(DIAGNOSE_ID, &known), &known);
+        explanation_diagnose(&look->explanation, 0, diagnose(DIAGNOSE_ID, &known), &known);
 }
 
 /* Adds a sentence for each listener that no request has reached, and each identifier that was only made, or bound; the
@@ -191,7 +191,7 @@ static void judge_idle(struct look *look)
     for (size_t i = 0; i < look->process->identifier_count; i++) {
         struct known known = {.id = &look->process->identifiers[i]};
         known.words = diagnose_words(diagnose(DIAGNOSE_CM_NEXT, &known), &known, words, sizeof words);
-        tale_first(&look->tale, DIAGNOSE_ID_IDLE, &known);
+        explanation_first(&look->explanation, DIAGNOSE_ID_IDLE, &known);
     }
 }
 
@@ -203,7 +203,7 @@ static void judge_process(struct look *look)
     int64_t more = misses ? -(int64_t)missing.events.value : 0;
     const struct known known = {
         .partner = own, .missing = misses ? &missing : NULL, .count = {(uint64_t)more, more > 0}};
-    tale_first(&look->tale, DIAGNOSE_PROCESS, &known);
+    explanation_first(&look->explanation, DIAGNOSE_PROCESS, &known);
 }
 
 json_t *waits_of(const struct seen *seen, const struct seen_process *process, const struct seen_process *before)
@@ -216,9 +216,9 @@ json_t *waits_of(const struct seen *seen, const struct seen_process *process, co
         judge_qp(&look, &process->qps[i]);
     for (size_t i = 0; i < process->identifier_count; i++)
         judge_identifier(&look, &process->identifiers[i]);
-    if (!json_array_size(look.tale.list) && !process->qp_count)
+    if (!json_array_size(look.explanation.list) && !process->qp_count)
         judge_idle(&look);
-    if (!json_array_size(look.tale.list))
-        json_array_append_new(look.tale.list, json_string(WAITS_FOR_NOTHING));
-    return look.tale.list;
+    if (!json_array_size(look.explanation.list))
+        json_array_append_new(look.explanation.list, json_string(WAITS_FOR_NOTHING));
+    return look.explanation.list;
 }

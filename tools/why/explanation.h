@@ -7,10 +7,10 @@
 #include "diagnose/diagnose.h"
 #include "why/story_end.h"
 
-enum { TALE_NAME = 64 };
+enum { EXPLANATION_NAME = 64 };
 
 /* The two ends of a connection, all processes where they are known, and the list that is being written. */
-struct tale {
+struct explanation {
     const struct story_end *own, *peer;
     const struct story_end *stranger; /* what has the peer's number and is connected with another; NULL */
     const struct seen *processes;     /* NULL: not known */
@@ -18,28 +18,28 @@ struct tale {
 };
 
 /* The process with this number; NULL: not known. */
-const struct seen_process *tale_process(const struct tale *, uint64_t pid);
+const struct seen_process *explanation_process(const struct explanation *, uint64_t pid);
 
 /* "12:01:02.345 ", or "" of a time that is not known. Returns `text`. */
-const char *tale_time(json_int_t nanoseconds, char text[TALE_NAME]);
+const char *explanation_time(json_int_t nanoseconds, char text[EXPLANATION_NAME]);
 
 /* Adds a sentence, of 1023 bytes at most, without what a terminal would take for more than text. */
-void tale_say(struct tale *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void explanation_say(struct explanation *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The facts of an end and of the other one; an end is NULL where it is not known. */
-struct known tale_known(const struct story_end *end, const struct story_end *other);
+struct known explanation_known(const struct story_end *end, const struct story_end *other);
 
 /* Adds the sentence of the diagnosis, if it is one, after its time; 0: without one. */
-void tale_diagnose(struct tale *, json_int_t when, enum diagnosis, const struct known *);
+void explanation_diagnose(struct explanation *, json_int_t when, enum diagnosis, const struct known *);
 
 /* Adds the sentence of the first of the group that holds. Returns whether there is one. */
-bool tale_first(struct tale *, enum diagnosis_group, const struct known *);
+bool explanation_first(struct explanation *, enum diagnosis_group, const struct known *);
 
 /* Adds the sentence of each of the group that holds. */
-void tale_all(struct tale *, enum diagnosis_group, const struct known *);
+void explanation_all(struct explanation *, enum diagnosis_group, const struct known *);
 
 /* Reads a record of an array of JSON, for struct known. */
-bool tale_read(const void *records, size_t i, struct known_record *);
+bool explanation_read(const void *records, size_t i, struct known_record *);
 
 /* "client (4711)". Returns `name`. */
-const char *tale_name_process(const char *program, uint64_t pid, char name[TALE_NAME]);
+const char *explanation_name_process(const char *program, uint64_t pid, char name[EXPLANATION_NAME]);

@@ -1,4 +1,4 @@
-#include "why/tale.h"
+#include "why/explanation.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 enum { SENTENCE = 1024 };
 
-void tale_say(struct tale *tale, const char *format, ...)
+void explanation_say(struct explanation *explanation, const char *format, ...)
 {
     char text[SENTENCE];
     va_list arguments;
@@ -19,7 +19,7 @@ void tale_say(struct tale *tale, const char *format, ...)
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     clean_text(text);
-    json_array_append_new(tale->list, emit_text(text));
+    json_array_append_new(explanation->list, emit_text(text));
 }
 
 /* An end that is not known has a receive queue of its own. */
@@ -28,7 +28,7 @@ static const char *posting_of(const struct story_end *end)
     return end && end->story.srq.known ? "ibv_post_srq_recv" : "ibv_post_recv";
 }
 
-struct known tale_known(const struct story_end *end, const struct story_end *other)
+struct known explanation_known(const struct story_end *end, const struct story_end *other)
 {
     const struct facts_story *story = &end->story;
     return (struct known){.own = &end->qp,
@@ -48,28 +48,30 @@ struct known tale_known(const struct story_end *end, const struct story_end *oth
                           .ended = facts_is(&story->ended)};
 }
 
-void tale_diagnose(struct tale *tale, json_int_t when, enum diagnosis diagnosis, const struct known *known)
+void explanation_diagnose(struct explanation *explanation, json_int_t when, enum diagnosis diagnosis,
+                          const struct known *known)
 {
-    char text[DIAGNOSE_ROOM], time[TALE_NAME];
+    char text[DIAGNOSE_ROOM], time[EXPLANATION_NAME];
     if (diagnosis != DIAGNOSIS_NOTHING)
-        tale_say(tale, "%s%s", tale_time(when, time), diagnose_sentence(diagnosis, known, text, sizeof text));
+        explanation_say(explanation, "%s%s", explanation_time(when, time),
+                        diagnose_sentence(diagnosis, known, text, sizeof text));
 }
 
-bool tale_first(struct tale *tale, enum diagnosis_group group, const struct known *known)
+bool explanation_first(struct explanation *explanation, enum diagnosis_group group, const struct known *known)
 {
     enum diagnosis diagnosis = diagnose(group, known);
-    tale_diagnose(tale, 0, diagnosis, known);
+    explanation_diagnose(explanation, 0, diagnosis, known);
     return diagnosis != DIAGNOSIS_NOTHING;
 }
 
-void tale_all(struct tale *tale, enum diagnosis_group group, const struct known *known)
+void explanation_all(struct explanation *explanation, enum diagnosis_group group, const struct known *known)
 {
     enum diagnosis diagnosis = DIAGNOSIS_NOTHING;
     while ((diagnosis = diagnose_next(group, known, diagnosis)) != DIAGNOSIS_NOTHING)
-        tale_diagnose(tale, 0, diagnosis, known);
+        explanation_diagnose(explanation, 0, diagnosis, known);
 }
 
-bool tale_read(const void *records, size_t i, struct known_record *to)
+bool explanation_read(const void *records, size_t i, struct known_record *to)
 {
     const json_t *record = json_array_get(records, i);
     const char *message = record_text(record, EVENT_FIELD_MESSAGE_NAME);
@@ -77,26 +79,26 @@ bool tale_read(const void *records, size_t i, struct known_record *to)
     return record;
 }
 
-const char *tale_name_process(const char *program, uint64_t pid, char name[TALE_NAME])
+const char *explanation_name_process(const char *program, uint64_t pid, char name[EXPLANATION_NAME])
 {
-    snprintf(name, TALE_NAME, "%.40s (%d)", facts_text(program), (int)pid);
+    snprintf(name, EXPLANATION_NAME, "%.40s (%d)", facts_text(program), (int)pid);
     return name;
 }
 
-const struct seen_process *tale_process(const struct tale *tale, uint64_t pid)
+const struct seen_process *explanation_process(const struct explanation *explanation, uint64_t pid)
 {
-    return tale->processes ? seen_find(tale->processes, pid) : NULL;
+    return explanation->processes ? seen_find(explanation->processes, pid) : NULL;
 }
 
-const char *tale_time(json_int_t nanoseconds, char text[TALE_NAME])
+const char *explanation_time(json_int_t nanoseconds, char text[EXPLANATION_NAME])
 {
     struct tm parts;
     time_t seconds = nanoseconds / 1000000000;
     size_t length = 0;
     if (nanoseconds > 0 && localtime_r(&seconds, &parts))
-        length = strftime(text, TALE_NAME, "%H:%M:%S", &parts);
+        length = strftime(text, EXPLANATION_NAME, "%H:%M:%S", &parts);
     if (length)
-        snprintf(text + length, TALE_NAME - length, ".%03d ", (int)(nanoseconds / 1000000 % 1000));
-    text[length ? TALE_NAME - 1 : 0] = 0;
+        snprintf(text + length, EXPLANATION_NAME - length, ".%03d ", (int)(nanoseconds / 1000000 % 1000));
+    text[length ? EXPLANATION_NAME - 1 : 0] = 0;
     return text;
 }
