@@ -359,6 +359,13 @@ static void empty_srq(struct scene *scene)
     scene->known.srq = &scene->srq;
 }
 
+static void have_shared_receive_refused(struct scene *scene)
+{
+    empty_srq(scene);
+    scene->srq.refused_receives = number(1);
+    scene->srq.refused_receive_reason = number(319);
+}
+
 /* Counts as of a pair that moves thousands of messages a second, where some find no receive. */
 static void move(struct scene *scene)
 {
@@ -429,6 +436,10 @@ static const struct {
     {expect_message, "queue pair 0x21 has nothing to send; 1 receive waits for a message of the peer"},
     {empty_srq, "queue pair 0x21 has nothing to send, and its shared receive queue with handle 5 is empty "
                 "(ibv_post_srq_recv)"},
+    {have_shared_receive_refused,
+     "queue pair 0x21 has nothing to send, and its shared receive queue with handle 5 is empty: 1 call of "
+     "ibv_post_srq_recv was refused, and none was taken since: the last for reason 319, The work request has more "
+     "scatter/gather elements than the queue was made for, or a negative number"},
     {do_nothing, "queue pair 0x21 has nothing to send, and no receive is posted"},
     {move, ""},
 };

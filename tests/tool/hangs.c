@@ -440,6 +440,17 @@ static void refused_receive(void)
     tell();
 }
 
+static void refused_shared_receive(void)
+{
+    struct ibv_srq_init_attr attr = {.attr = {.max_wr = 4, .max_sge = 1}};
+    struct ibv_sge sges[2] = {{(uintptr_t)memory, 8, mr->lkey}, {(uintptr_t)memory, 8, mr->lkey}};
+    struct ibv_recv_wr *bad, wr = {.sg_list = sges, .num_sge = 2};
+    srq = ibv_create_srq(pd, &attr);
+    looped();
+    ibv_post_srq_recv(srq, &wr, &bad);
+    tell();
+}
+
 static void refused_bind(void)
 {
     struct ibv_mw *window = ibv_alloc_mw(pd, IBV_MW_TYPE_1);
@@ -645,6 +656,7 @@ static const struct {
     {"no-receive", no_receive},
     {"refused-post", refused_post},
     {"refused-receive", refused_receive},
+    {"refused-shared-receive", refused_shared_receive},
     {"refused-bind", refused_bind},
     {"open-batch", open_batch},
     {"wrong-qkey", wrong_qkey},
