@@ -62,7 +62,7 @@ CROSSWISE = {
     "other-type": (b" waits for an answer to 1 packet (timeout is 0): queue pair 0x", b" is of type UC, and this one RC.", b" is in INIT: ibv_modify_qp to RTR"),
     "refused-post": (b"1 post to queue pair 0x", b" was refused, and none was taken since: ibv_post_send failed for reason 328, ", LONE),
     "refused-receive": (b" has no receive posted: 1 call of ibv_post_recv was refused, and none was taken since: the last for reason 319, ", LONE),
-    "refused-shared-receive": (b" is empty: 1 call of ibv_post_srq_recv was refused, and none was taken since: the last for reason 319, ", LONE),
+    "refused-shared-receive": (b" is empty: 1 call of ibv_post_srq_recv was refused, and none was taken since: the last for reason 319, ",),
     "refused-bind": (b"1 post to queue pair 0x", b" was refused, and none was taken since: ibv_bind_mw failed for reason ", LONE),
     "open-batch": (b"A batch of queue pair 0x", b" is open: ibv_wr_start was called, and neither ibv_wr_complete, which posts it, nor ibv_wr_abort."),
     "wrong-qkey": (b" has nothing to send; since it was made it dropped 1 packet (reason 11): ", LONE),
