@@ -10,6 +10,7 @@
 #include "base/text/text.h"
 #include "calls/calls.h"
 #include "script/answers.h"
+#include "trace/call_names.h"
 #include "trace/command.h"
 #include "trace/value.h"
 #include "verbs/object/words.h"
@@ -492,47 +493,13 @@ static const struct calls all = {
 #include "calls/each.def"
 };
 
-/* Returns true if the name is the call's, with or without its "ibv_" or "rdma_". */
-static bool is_named(const char *title, struct text_part name)
-{
-    return text_part_is(name, title) || text_part_is(name, strchr(title, '_') + 1);
-}
-
-static bool is_listed(const char *title, const char *calls)
-{
-    bool others_are = !*calls || text_excludes(&calls);
-    for (struct text_part name; text_next(&calls, ",", &name);)
-        if (is_named(title, name))
-            return !others_are;
-    return others_are;
-}
-
-/* NULL, or the first name that no call has. */
-static struct text_part find_unknown(const char *calls)
-{
-    static const char *const titles[] = {
-#define CALL(answer, type, name, title, ...) title,
-#define HELD CALL
-#include "calls/each.def"
-    };
-    text_excludes(&calls);
-    for (struct text_part name; text_next(&calls, ",", &name);) {
-        size_t i = name.length ? 0 : sizeof titles / sizeof *titles + 1;
-        while (i < sizeof titles / sizeof *titles && !is_named(titles[i], name))
-            i++;
-        if (i == sizeof titles / sizeof *titles)
-            return name;
-    }
-    return (struct text_part){0};
-}
-
 const char *call_layer_trace(const char *calls)
 {
     static char why[128];
     calls_take_off(&layer);
     if (!calls)
         return NULL;
-    struct text_part unknown = find_unknown(calls);
+    struct text_part unknown = call_names_unknown(calls);
     if (unknown.at) {
         snprintf(why, sizeof why, "there is no call \"%.*s\"", unknown.length < 80 ? (int)unknown.length : 80,
                  unknown.at);
@@ -547,7 +514,7 @@ const char *call_layer_trace(const char *calls)
     wanted.ibv_query_qp = traced_query_qp;
     wanted.ibv_get_cq_event = traced_get_cq_event;
 #define CALL(answer, type, name, title, parameters, arguments)                                                         \
-    if (!is_listed(title, calls))                                                                                      \
+    if (!call_names_list(calls, title))                                                                                      \
         wanted.name = NULL;
 #define HELD CALL
 #include "calls/each.def"
