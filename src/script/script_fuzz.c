@@ -25,12 +25,13 @@ static void check_rule(const struct script_rule *rule)
             rule->after <= 1000 * NANOS_SECOND);
     require(rule->process.stop || rule->process.freeze || *rule->hidden || rule->packet.cut || rule->packet.forged ||
             rule->packet.bandwidth || rule->error || rule->delay || rule->signal || rule->end.wanted || rule->fates ||
-            rule->changes.count || rule->rejection.wanted || rule->raised);
+            rule->changes.count || rule->rejection.wanted || rule->raised || *rule->caller.counts);
     require(rule->draw.spread <= rule->delay);
     require(rule->changes.count <= SCRIPT_CHANGES_MOST);
     require(!rule->end.wanted || names_name(NAMES_STATUSES, rule->end.status));
     require(!rule->error || names_name(NAMES_ERRORS, rule->error));
-    require(memchr(rule->program, 0, sizeof rule->program) && memchr(rule->on.kind, 0, sizeof rule->on.kind));
+    require(memchr(rule->program, 0, sizeof rule->program) && memchr(rule->on.kind, 0, sizeof rule->on.kind) &&
+            memchr(rule->caller.counts, 0, sizeof rule->caller.counts));
 }
 
 static void check_fault(const char *text, const struct script_fault *fault)
