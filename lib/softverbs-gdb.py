@@ -180,7 +180,7 @@ def _queue_pairs(layout):
 
 
 def _substitutes(layout):
-    """Likewise of each XRC stand-in, which the program does not know, in place of another process's."""
+    """Likewise of each XRC substitute, which the program does not know, in place of another process's."""
     for guest in _list(layout, layout.process.where("loop.guests"), "guest"):
         qp = Thing(layout, "qp", guest["endpoint"] - layout.members["qp_datapath.endpoint"][1])
         yield _flow(qp)["device"]["name"], qp

@@ -514,7 +514,7 @@ const char *call_layer_trace(const char *calls)
     wanted.ibv_query_qp = traced_query_qp;
     wanted.ibv_get_cq_event = traced_get_cq_event;
 #define CALL(answer, type, name, title, parameters, arguments)                                                         \
-    if (!call_names_list(calls, title))                                                                                      \
+    if (!call_names_list(calls, title))                                                                                \
         wanted.name = NULL;
 #define HELD CALL
 #include "calls/each.def"
