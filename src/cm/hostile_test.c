@@ -107,6 +107,16 @@ static void try_all(struct life *life)
     life->all.listener->backlog = backlog;
 }
 
+/* The message that is about to be sent, from the peer's address, with the communication ID of another connection. */
+static void try_of_other_connection(struct life *life, enum cm_attribute attribute)
+{
+    const struct dispatch_datagram *sent = rig_next(life->rig, attribute);
+    struct host *to = life->rig->to[0], *from = to == &life->rig->a ? &life->rig->b : &life->rig->a;
+    struct dispatch_datagram other = host_arrival(to, from, sent);
+    other.message.local_id ^= 0xff;
+    try_one(life, to, &other);
+}
+
 static void no_message_of_a_stranger_and_no_repeat_changes_a_connection(void **state)
 {
     struct rig *rig = *state;
@@ -123,10 +133,12 @@ static void no_message_of_a_stranger_and_no_repeat_changes_a_connection(void **s
     rig_event(&rig->b, CM_ESTABLISHED);
     try_all(&life);
     service_disconnect(life.all.active, rig->now);
+    try_of_other_connection(&life, CM_DREQ);
     pass(&life, CM_DREQ);
     rig_event(&rig->b, CM_DISCONNECTED);
     try_all(&life);
     service_disconnect(life.all.passive, rig->now);
+    try_of_other_connection(&life, CM_DREP);
     pass(&life, CM_DREP);
     rig_event(&rig->a, CM_DISCONNECTED);
     try_all(&life);
