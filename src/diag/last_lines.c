@@ -46,8 +46,14 @@ static void own(pid_t pid)
 struct sweep {
     unsigned files;
     char oldest[NAME_MAX + 1];
-    time_t oldest_time;
+    struct timespec oldest_time;
 };
+
+/* Programs that end one after another leave all files within a second. */
+static bool is_before(const struct timespec *time, const struct timespec *other)
+{
+    return time->tv_sec != other->tv_sec ? time->tv_sec < other->tv_sec : time->tv_nsec < other->tv_nsec;
+}
 
 static void sweep_one(struct sweep *sweep, int directory, const char *name, time_t now)
 {
@@ -59,9 +65,9 @@ static void sweep_one(struct sweep *sweep, int directory, const char *name, time
         unlinkat(directory, name, 0);
         return;
     }
-    if (!sweep->files++ || status.st_mtime < sweep->oldest_time) {
+    if (!sweep->files++ || is_before(&status.st_mtim, &sweep->oldest_time)) {
         snprintf(sweep->oldest, sizeof sweep->oldest, "%s", name);
-        sweep->oldest_time = status.st_mtime;
+        sweep->oldest_time = status.st_mtim;
     }
 }
 

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -156,7 +158,27 @@ static void nobody_sweeps_its_own_files_and_no_others(void **state)
     assert_true(swept);
 }
 
-TESTS(no_descriptor_stays_open,
-      a_file_that_was_taken_away_is_made_again,
-      nobody_reads_its_own_lines_and_no_others,
-      nobody_sweeps_its_own_files_and_no_others)
+/* Directories list their files in any order: in /dev/shm the newest is first. */
+static void of_files_of_one_second_the_oldest_is_removed(void **state)
+{
+    char file_path[LAST_LINES_FILES][64];
+    unsigned left = 0, oldest = LAST_LINES_FILES / 2;
+    time_t now = time(NULL);
+    make_directory(7);
+    for (unsigned i = 0; i < LAST_LINES_FILES; i++) {
+        const struct timespec time = {.tv_sec = now, .tv_nsec = i == oldest ? 1 : 2 + i};
+        snprintf(file_path[i], sizeof file_path[i], "%s/" LAST_LINES_PREFIX "1-%u", directory, i);
+        int file = open(file_path[i], O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        assert_int_equal(futimens(file, (struct timespec[]){time, time}), 0);
+        close(file);
+    }
+    last_lines_make_room(directory);
+    assert_int_not_equal(access(file_path[oldest], F_OK), 0);
+    for (unsigned i = 0; i < LAST_LINES_FILES; i++)
+        left += !unlink(file_path[i]);
+    assert_int_equal(left, LAST_LINES_FILES - 1);
+    assert_int_equal(rmdir(directory), 0);
+}
+
+TESTS(no_descriptor_stays_open, a_file_that_was_taken_away_is_made_again, of_files_of_one_second_the_oldest_is_removed,
+      nobody_reads_its_own_lines_and_no_others, nobody_sweeps_its_own_files_and_no_others)
