@@ -164,7 +164,8 @@ static void of_files_of_one_second_the_oldest_is_removed(void **state)
     char file_path[LAST_LINES_FILES][64];
     unsigned left = 0, oldest = LAST_LINES_FILES / 2;
     time_t now = time(NULL);
-    make_directory(7);
+    strcpy(directory, "/tmp/softverbs-last-XXXXXX");
+    assert_non_null(mkdtemp(directory));
     for (unsigned i = 0; i < LAST_LINES_FILES; i++) {
         const struct timespec time = {.tv_sec = now, .tv_nsec = i == oldest ? 1 : 2 + i};
         snprintf(file_path[i], sizeof file_path[i], "%s/" LAST_LINES_PREFIX "1-%u", directory, i);
@@ -180,5 +181,8 @@ static void of_files_of_one_second_the_oldest_is_removed(void **state)
     assert_int_equal(rmdir(directory), 0);
 }
 
-TESTS(no_descriptor_stays_open, a_file_that_was_taken_away_is_made_again, of_files_of_one_second_the_oldest_is_removed,
-      nobody_reads_its_own_lines_and_no_others, nobody_sweeps_its_own_files_and_no_others)
+TESTS(no_descriptor_stays_open,
+      a_file_that_was_taken_away_is_made_again,
+      of_files_of_one_second_the_oldest_is_removed,
+      nobody_reads_its_own_lines_and_no_others,
+      nobody_sweeps_its_own_files_and_no_others)
