@@ -285,22 +285,22 @@ static bool is_one_of(struct part words, const char *text)
 }
 
 /* `right`: words where the operator is '=', if it names no fact. */
-static bool compare(const struct known *known, struct part left, struct part right, char operator)
+static bool compare(const struct known *known, struct part left, struct part right, char relation)
 {
     const void *value = NULL, *others = NULL;
     char number[32], other[32];
     const struct fact *fact = look_up(known, left, &value), *than = look_up(known, right, &others);
     if (has_value(fact, value) && is(right, "*"))
         return true;
-    if (!has_value(fact, value) || (operator!= '=' && !has_value(than, others)))
+    if (!has_value(fact, value) || (relation != '=' && !has_value(than, others)))
         return false;
-    if (operator== '>')
+    if (relation == '>')
         return number_of(fact, value) >= number_of(than, others);
     if (has_value(than, others)) {
         const char *text = format(than, others, other);
         right = (struct part){text, strlen(text)};
     }
-    return is_one_of(right, format(fact, value, number)) == (operator== '=');
+    return is_one_of(right, format(fact, value, number)) == (relation == '=');
 }
 
 /* An event, or one of some words. */
