@@ -7,7 +7,8 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import cases
-from cases import BUILD, SOFTVERBS, TEMPORARY
+from cases import BUILD, SOFTVERBS, TEMPORARY, TREE
+from rules import unseen  # pylint: disable=wrong-import-order
 
 DATAGRAMS, NO_SHORT_NUMBER = f"{BUILD}/tests/tool/datagrams", 3
 counted = iter(range(1 << 16))
@@ -71,6 +72,17 @@ def what_ends_while_its_peer_sends_is_no_fault():
     for name in ("in-err", "destroyed", "ended"):
         ours, _ = _run(name)
         assert not ours, ours
+
+
+def the_checker_leaves_a_lost_datagram_to_the_log_as_its_page_has_it():
+    row, = [row for row in unseen(TREE).splitlines() if row.startswith("| Datagrams to the number of ")]
+    logged = set()
+    for name in ("destroyed", "to-rc", "nobody"):
+        environment = {"SOFTVERBS_LOG": "info", "SOFTVERBS_DIR": f"{TEMPORARY}/logged.{name}"}
+        done = cases.softverbs("run", "--check=adapter,-hop-limit-zero", "--", DATAGRAMS, name, env=environment)
+        assert done.returncode == 0 and b" check: " not in done.stderr, done.stderr
+        logged |= set(re.findall(r"\(reason (\d+)\)", done.stderr.decode()))
+    assert logged == set(re.findall(r"\b(?:reason|or) (\d+)", row)), (logged, row)
 
 
 if __name__ == "__main__":
