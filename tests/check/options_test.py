@@ -9,7 +9,8 @@ import xml.etree.ElementTree
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tool"))
 import cases
-from cases import BUILD, TEMPORARY, expect, run, softverbs, told
+from cases import BUILD, TEMPORARY, TREE, expect, run, softverbs, told
+from rules import unseen  # pylint: disable=wrong-import-order
 
 PROGRAM = f"{BUILD}/tests/check/mistakes"
 FAULTY = ("send-buffer-changed", "faulty")
@@ -71,7 +72,7 @@ def places_are_lines_without_optimization_too():
 
 
 def posts_have_their_callers():
-    chains = [["by_builder", "build", "main"], ["post", "inner", "outer"], ["post", "post_in_thread", "run_thread"], ["post", "recursive", "recursive"],
+    chains = [["by_builder", "build", "main"], ["post", "contained", "main"], ["post", "inner", "outer"], ["post", "post_in_thread", "run_thread"], ["post", "recursive", "recursive"],
               ["post_roomy", "roomy", "roomier"]]
     for name in ("unoptimized", "framed", "optimized"):
         path = f"{TEMPORARY}/wrapped.{name}"
@@ -82,12 +83,20 @@ def posts_have_their_callers():
         assert re.search(rb"posted at    post \(wrapped.c:\d+\)\n.* {16}inner \(wrapped.c:\d+\)\n.* {16}outer .*\n.*found at ", done.stderr), told(done)
 
 
+def inlined_callers_are_one_frame_as_the_page_has_it():
+    with open(f"{TREE}/docs/reference/checker.md", encoding="utf-8") as page:
+        assert "have one frame and one name: with `-g` the innermost" in " ".join(page.read().split())
+    assert [row for row in unseen(TREE).splitlines() if "(inlined): they have one frame and one name" in row], unseen(TREE)
+    done = softverbs("run", "--check=send-buffer-changed", "--", f"{BUILD}/tests/check/wrapped_optimized")
+    assert b" contained (wrapped.c:" in done.stderr and b"container" not in done.stderr, told(done)
+
+
 def a_caller_of_the_post_is_a_function_to_suppress():
     path = f"{TEMPORARY}/callers"
     with open(path, "w", encoding="ascii") as file:
         file.write("wrapped_* send-buffer-changed outer\n")
     done = softverbs("run", "--check=send-buffer-changed", f"--check-suppressions={path}", "--", f"{BUILD}/tests/check/wrapped_optimized")
-    assert done.stderr.count(b"(send-buffer-changed)") == 4 and b" outer " not in done.stderr, told(done)
+    assert done.stderr.count(b"(send-buffer-changed)") == 5 and b" outer " not in done.stderr, told(done)
 
 
 def one_place_is_one_finding_with_a_count():
