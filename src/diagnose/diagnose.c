@@ -29,6 +29,9 @@ static const struct fact members[] = {
     MEMBER(count, NUMBER),
     MEMBER(needed, NUMBER),
     MEMBER(reason, NUMBER),
+    MEMBER_AT(port, NUMBER, connection.port),
+    MEMBER_AT(asked, NUMBER, connection.asked),
+    MEMBER_AT(swapped, NUMBER, connection.swapped),
     MEMBER_AT(naks_got, NUMBER, counts.naks_got),
     MEMBER_AT(naks_sent, NUMBER, counts.naks_sent),
     MEMBER_AT(timeouts, NUMBER, counts.timeouts)};

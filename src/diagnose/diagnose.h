@@ -15,16 +15,18 @@ enum diagnosis {
 /* The first cause that holds, of those of one matter. */
 enum diagnosis_group {
     DIAGNOSE_NAMED,
-    DIAGNOSE_SILENCE,    /* the peer of a queue pair does not answer */
-    DIAGNOSE_WAIT,       /* a queue pair has nothing to do, or waits */
-    DIAGNOSE_EVENT,      /* the event of completions that wait in `cq` does not come */
-    DIAGNOSE_REFUSAL,    /* the error of an end came to pass; `count`: bytes of the message, as its sender has it */
-    DIAGNOSE_ID,         /* an identifier of librdmacm waits */
-    DIAGNOSE_ABSENCE,    /* there are no facts of the peer; `partner`: the process that has it, or had it */
-    DIAGNOSE_PROCESS,    /* the process `partner` itself waits, or gave no report */
-    DIAGNOSE_ID_IDLE,    /* it has nothing to wait for */
-    DIAGNOSE_CM_PROGRAM, /* the program of an identifier has not done what its connection waits for */
-    DIAGNOSE_CM_LISTENER,
+    DIAGNOSE_SILENCE,        /* the peer of a queue pair does not answer */
+    DIAGNOSE_WAIT,           /* a queue pair has nothing to do, or waits */
+    DIAGNOSE_EVENT,          /* the event of completions that wait in `cq` does not come */
+    DIAGNOSE_REFUSAL,        /* the error of an end came to pass; `count`: bytes of the message, as its sender has it */
+    DIAGNOSE_ID,             /* an identifier of librdmacm waits */
+    DIAGNOSE_ABSENCE,        /* there are no facts of the peer; `partner`: the process that has it, or had it */
+    DIAGNOSE_PROCESS,        /* the process `partner` itself waits, or gave no report */
+    DIAGNOSE_ID_IDLE,        /* it has nothing to wait for */
+    DIAGNOSE_CM_PROGRAM,     /* the program of an identifier has not done what its connection waits for */
+    DIAGNOSE_CM_LISTENER,    /* `id` listens where `peer_id` has asked for a connection; likewise the next two */
+    DIAGNOSE_CM_SWAPPED,     /* it listens at that port with its bytes in the other order */
+    DIAGNOSE_CM_ELSEWHERE,   /* it listens somewhere */
     DIAGNOSE_CM_NEXT,        /* an identifier has no connection yet */
     DIAGNOSE_CM_STATE,       /* it has one, or had */
     DIAGNOSE_CM_MORE,        /* what is said besides: each that holds */
@@ -61,10 +63,12 @@ struct known_events {
     const void *own, *peer;
 };
 
-/* Of a connection of librdmacm: the record of the own identifier, and the other end. */
+/* Of a connection of librdmacm: the record of the own identifier, and the other end. Of a listener: its port, the one
+ * that was asked for, and that with its bytes in the other order. */
 struct known_connection {
     const struct facts_connection *record;
     const struct facts_identifier *peer_id;
+    struct fact_number port, asked, swapped;
 };
 
 struct known_counts {

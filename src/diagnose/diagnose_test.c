@@ -635,6 +635,7 @@ static void each_sentence_names_facts_that_there_are(void **state)
     fill(&facts_of_identifier, &scene.id);
     fill(&facts_of_missing, &missing);
     scene.known.srq = scene.known.peer_srq = &scene.srq;
+    scene.known.connection = (struct known_connection){.port = number(3), .asked = number(3), .swapped = number(3)};
     scene.known.missing = &missing;
     scene.known.partner = &partner;
     scene.known.id = &scene.id;

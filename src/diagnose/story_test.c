@@ -152,14 +152,46 @@ static void identifiers_have_their_cause(void **state)
         assert_int_equal(diagnose(DIAGNOSE_CM_NEXT, &known), steps[i].next);
         seen[steps[i].program] = seen[steps[i].next] = true;
     }
-    for (uint64_t requests = 0; requests < 3; requests++) {
-        static const enum diagnosis listeners[] = {DIAGNOSIS_CM_LISTENER_FREE, DIAGNOSIS_CM_LISTENER_ASKED,
-                                                   DIAGNOSIS_CM_LISTENER_FULL};
-        const struct facts_identifier id = {.requests = number(requests), .backlog = number(2)};
-        const struct known known = {.id = &id};
-        assert_int_equal(diagnose(DIAGNOSE_CM_LISTENER, &known), listeners[requests]);
-        seen[listeners[requests]] = true;
+}
+
+/* Identifiers that may listen where another one has asked for a connection: at port 7174, which is 1564 with its bytes
+ * in the other order. */
+static const struct {
+    enum diagnosis there, swapped, elsewhere;
+    const char *state, *space;
+    uint64_t port, requests;
+} listeners[] = {
+    {DIAGNOSIS_CM_LISTENER_FREE, DIAGNOSIS_NOTHING, DIAGNOSIS_CM_LISTENER_ELSEWHERE, "listen", "TCP", 7174, 0},
+    {DIAGNOSIS_CM_LISTENER_ASKED, DIAGNOSIS_NOTHING, DIAGNOSIS_CM_LISTENER_ELSEWHERE, "listen", "TCP", 7174, 1},
+    {DIAGNOSIS_CM_LISTENER_FULL, DIAGNOSIS_NOTHING, DIAGNOSIS_CM_LISTENER_ELSEWHERE, "listen", "TCP", 7174, 2},
+    {DIAGNOSIS_NOTHING, DIAGNOSIS_NOTHING, DIAGNOSIS_CM_LISTENER_ELSEWHERE, "listen", "UDP", 7174, 2},
+    {DIAGNOSIS_NOTHING, DIAGNOSIS_CM_LISTENER_SWAPPED, DIAGNOSIS_CM_LISTENER_ELSEWHERE, "listen", "TCP", 1564, 2},
+    {DIAGNOSIS_NOTHING, DIAGNOSIS_NOTHING, DIAGNOSIS_CM_LISTENER_ELSEWHERE, "listen", "UDP", 1564, 0},
+    {DIAGNOSIS_NOTHING, DIAGNOSIS_NOTHING, DIAGNOSIS_NOTHING, "bound", "TCP", 1564, 0},
+    {DIAGNOSIS_NOTHING, DIAGNOSIS_NOTHING, DIAGNOSIS_NOTHING, "bound", "TCP", 7174, 0},
+};
+
+static void listeners_have_their_sentence(void **state)
+{
+    static const struct facts_identifier asker = {.space = "TCP", .over = {true, true}, .rejected = {8, true}};
+    for (size_t i = 0; i < sizeof listeners / sizeof *listeners; i++) {
+        const struct facts_identifier id = {.state = listeners[i].state,
+                                            .space = listeners[i].space,
+                                            .requests = number(listeners[i].requests),
+                                            .backlog = number(2)};
+        struct known known = {
+            .id = &id,
+            .connection = {
+                .peer_id = &asker, .port = number(listeners[i].port), .asked = number(7174), .swapped = number(1564)}};
+        assert_int_equal(diagnose(DIAGNOSE_CM_LISTENER, &known), listeners[i].there);
+        assert_int_equal(diagnose(DIAGNOSE_CM_SWAPPED, &known), listeners[i].swapped);
+        assert_int_equal(diagnose(DIAGNOSE_CM_ELSEWHERE, &known), listeners[i].elsewhere);
+        seen[listeners[i].there] = seen[listeners[i].swapped] = seen[listeners[i].elsewhere] = true;
+        known.id = &asker;
+        assert_int_equal(diagnose(DIAGNOSE_ID, &known),
+                         listeners[i].port == 1564 ? DIAGNOSIS_ID_SWAPPED : DIAGNOSIS_ID_REJECTED);
     }
+    seen[DIAGNOSIS_ID_SWAPPED] = true;
 }
 
 /* What is said of a connection by its records and those of the other end. */
@@ -331,5 +363,5 @@ static void each_cause_has_a_case(void **state)
 }
 
 TESTS(processes_have_their_cause, identifiers_have_their_cause, quiet_identifiers_have_their_cause,
-      events_of_a_connection_have_their_cause, each_part_of_a_story_has_its_sentence,
+      listeners_have_their_sentence, events_of_a_connection_have_their_cause, each_part_of_a_story_has_its_sentence,
       what_the_peer_lacks_has_its_sentence, each_that_holds_of_a_group_is_found, each_cause_has_a_case)

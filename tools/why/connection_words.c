@@ -11,8 +11,7 @@
 #include "print/emit.h"
 #include "why/explanation.h"
 #include "why/happened.h"
-
-enum { MOST_LISTENERS = 3 };
+#include "why/listeners.h"
 
 /* An end, read: the process, its record of the identifier, and the identifier. */
 struct connection_end {
@@ -109,58 +108,21 @@ static struct known known_of(const struct connection_explanation *explanation, c
 
 /* -- the listeners */
 
-/* The port of "10.0.0.1:7174". */
-static const char *port_of(const char *place)
+static bool tell_listeners(struct connection_explanation *explanation, enum diagnosis_group group)
 {
-    const char *colon = strrchr(place, ':');
-    return colon ? colon + 1 : "";
-}
-
-static bool is_at(const struct facts_identifier *listener, const struct connection_end *own)
-{
-    return !strcmp(port_of(facts_text(listener->local)), port_of(facts_text(own->identifier.peer))) &&
-           !strcmp(facts_text(listener->space), facts_text(own->identifier.space));
-}
-
-static void tell_listener(struct connection_explanation *explanation, const struct seen_process *process,
-                          const struct facts_identifier *listener)
-{
-    char name[EXPLANATION_NAME];
-    const struct known known = {.id = listener,
-                                .name = explanation_name_process(process->own.program, process->own.pid.value, name)};
-    explanation_first(&explanation->explanation, DIAGNOSE_CM_LISTENER, &known);
-}
-
-static int tell_listeners_of(struct connection_explanation *explanation, const struct seen_process *process, bool there,
-                             int count)
-{
-    for (size_t i = 0; i < process->identifier_count; i++) {
-        const struct facts_identifier *each = &process->identifiers[i];
-        if (!strcmp(facts_text(each->state), "listen") && is_at(each, explanation->own) == there &&
-            count++ < MOST_LISTENERS)
-            tell_listener(explanation, process, each);
-    }
-    return count;
-}
-
-/* Adds sentences of the listeners at the port that is asked for, or of the others. Returns their number. */
-static int tell_listeners(struct connection_explanation *explanation, bool there)
-{
-    int count = 0;
-    const struct seen *seen = explanation->explanation.processes;
-    for (size_t i = 0; seen && i < seen->count; i++)
-        count = tell_listeners_of(explanation, &seen->processes[i], there, count);
-    return count;
+    return listeners_tell(&explanation->explanation, &explanation->own->identifier, group);
 }
 
 static bool tell_nobody_listens(struct connection_explanation *explanation)
 {
     struct known known = known_of(explanation, explanation->own);
-    known.place = port_of(facts_text(explanation->own->identifier.peer));
-    if (!explanation->explanation.processes || tell_listeners(explanation, true))
+    const char *colon = strrchr(facts_text(explanation->own->identifier.peer), ':');
+    known.place = colon ? colon + 1 : "";
+    if (!explanation->explanation.processes || tell_listeners(explanation, DIAGNOSE_CM_LISTENER))
         return explanation->explanation.processes;
     explanation_diagnose(&explanation->explanation, 0, DIAGNOSIS_CM_NO_LISTENER, &known);
-    tell_listeners(explanation, false);
+    if (!tell_listeners(explanation, DIAGNOSE_CM_SWAPPED))
+        tell_listeners(explanation, DIAGNOSE_CM_ELSEWHERE);
     return true;
 }
 
@@ -192,7 +154,8 @@ static void tell_silence(struct connection_explanation *explanation, const char 
     known.words = message;
     known.count = number(times_sent(explanation->own, message));
     explanation_diagnose(&explanation->explanation, 0, DIAGNOSIS_CM_UNANSWERED, &known);
-    if (!tell_program_there(explanation) && explanation->explanation.processes && !tell_listeners(explanation, true))
+    if (!tell_program_there(explanation) && explanation->explanation.processes &&
+        !tell_listeners(explanation, DIAGNOSE_CM_LISTENER))
         explanation_diagnose(&explanation->explanation, 0, DIAGNOSIS_CM_NOBODY_LISTENS, &known);
     tell_faults(explanation);
 }
@@ -228,7 +191,7 @@ static bool tell_rejection(struct connection_explanation *explanation)
 {
     const struct known known = known_of(explanation, explanation->own);
     return explanation_first(&explanation->explanation, DIAGNOSE_CM_REJECTION, &known) ||
-           tell_listeners(explanation, true);
+           tell_listeners(explanation, DIAGNOSE_CM_LISTENER);
 }
 
 static const struct {

@@ -6,6 +6,7 @@
 #include "diagnose/diagnose.h"
 #include "events/drops.h"
 #include "why/explanation.h"
+#include "why/listeners.h"
 
 /* A process, now and earlier, and its sentences. */
 struct look {
@@ -160,6 +161,19 @@ static void tell_partner(const struct look *look, const struct facts_identifier 
     diagnose_words(diagnose(DIAGNOSE_CM_PROGRAM, &known), &known, words, DIAGNOSE_ROOM);
 }
 
+/* Writes which program listens at the port in the other byte order, where no program listens at the one asked for. */
+static void tell_swapped(const struct look *look, struct known *known, char words[DIAGNOSE_ROOM])
+{
+    struct listeners there = {.seen = look->seen, .asker = known->id}, other = there;
+    if (listeners_next(&there, DIAGNOSE_CM_LISTENER) != DIAGNOSIS_NOTHING)
+        return;
+    enum diagnosis diagnosis = listeners_next(&other, DIAGNOSE_CM_SWAPPED);
+    if (diagnosis == DIAGNOSIS_NOTHING)
+        return;
+    diagnose_words(diagnosis, &other.known, words, DIAGNOSE_ROOM);
+    known->connection = other.known.connection;
+}
+
 /* The request that this identifier has is the listener's, too, which is named. */
 static bool is_request(const struct look *look, const struct facts_identifier *id)
 {
@@ -177,6 +191,7 @@ static void judge_identifier(struct look *look, const struct facts_identifier *i
     diagnose_words(diagnose(DIAGNOSE_CM_NEXT, &known), &known, words, sizeof words);
     if (!*words)
         tell_partner(look, id, words);
+    tell_swapped(look, &known, words);
     if (id->peer_pid.known)
         snprintf(place, sizeof place, "process %d", (int)id->peer_pid.value);
     if (before && is_in(before, facts_text(id->state)) && !is_request(look, id))

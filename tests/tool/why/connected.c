@@ -24,6 +24,7 @@ struct cause {
     bool datagrams, full; /* a datagram service; a first client has filled the backlog of one */
     bool answered;        /* an event ends it */
     bool unconnected;     /* the client does not ask for the connection */
+    bool swapped;         /* the client has left out htons */
 };
 
 static const struct cause causes[] = {
@@ -31,6 +32,7 @@ static const struct cause causes[] = {
     {.name = "destroyed", .server = DESTROYS, .answered = true},
     {.name = "nobody", .server = LISTENS_NOT, .answered = true},
     {.name = "other-port", .server = ELSEWHERE, .answered = true},
+    {.name = "swapped", .server = ELSEWHERE, .answered = true, .swapped = true},
     {.name = "died", .server = DIES_ASKED, .answered = true},
     {.name = "not-accepted", .server = FETCHES},
     {.name = "not-fetched", .server = WAITS},
@@ -100,7 +102,7 @@ static struct rdma_cm_id *request(void)
         usleep(1000);
     to.sin_port = htons(atomic_load(&meeting->port) > 0 ? (uint16_t)atomic_load(&meeting->port) : 7);
     if (cause->server == ELSEWHERE)
-        to.sin_port = htons(7);
+        to.sin_port = cause->swapped ? htons(to.sin_port) : htons(7);
     if (rdma_resolve_addr(id, NULL, (struct sockaddr *)&to, RESOLVES))
         fail("connected: rdma_resolve_addr");
     get_event(RDMA_CM_EVENT_ADDR_RESOLVED);
@@ -169,18 +171,28 @@ static void answer(struct rdma_cm_id *id)
         fail("connected: rdma_disconnect");
 }
 
-static void run_server(void)
+/* At a port that is another one with its bytes in the other order. */
+static uint16_t begin_to_listen(void)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY)};
+    struct rdma_cm_id *listener;
+    do {
+        listener = make_id();
+        if (rdma_bind_addr(listener, (struct sockaddr *)&at) || rdma_listen(listener, cause->full ? 1 : 8))
+            fail("connected: rdma_listen");
+    } while (htons(rdma_get_src_port(listener)) == rdma_get_src_port(listener));
+    return ntohs(rdma_get_src_port(listener));
+}
+
+static void run_server(void)
+{
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     channel = rdma_create_event_channel();
     if (!channel)
         fail("connected: rdma_create_event_channel");
-    struct rdma_cm_id *listener = make_id();
-    if (cause->server != LISTENS_NOT &&
-        (rdma_bind_addr(listener, (struct sockaddr *)&at) || rdma_listen(listener, cause->full ? 1 : 8)))
-        fail("connected: rdma_listen");
-    atomic_store(&meeting->port, cause->server == LISTENS_NOT ? -1 : ntohs(rdma_get_src_port(listener)));
+    if (cause->server == LISTENS_NOT)
+        make_id();
+    atomic_store(&meeting->port, cause->server == LISTENS_NOT ? -1 : begin_to_listen());
     if (cause->server == STOPS)
         raise(SIGSTOP);
     if (cause->server != WAITS && cause->server < STOPS)

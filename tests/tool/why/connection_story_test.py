@@ -4,6 +4,7 @@ afterwards."""
 import json
 import os
 import re
+import socket
 import sys
 import time
 from xml.etree import ElementTree
@@ -24,6 +25,9 @@ NOBODY = ["Identifier N of C, at 127.0.0.1:N to 127.0.0.1:7 of port space TCP, w
 NOBODY_EXPLAINED = "\"softverbs explain 600\" has causes and cures."
 NO_ANSWER = "C sent REQ 1 time, and no answer came."
 LISTENS = "S listens at 0.0.0.0:P of port space TCP."
+SWAPPED = "127.0.0.1:Q of port space TCP"  # port P with its bytes in the other order
+NOT_AT = [NOBODY[0].replace("127.0.0.1:7 of port space TCP", SWAPPED), NOBODY[1], NOBODY[2].replace("port 7", "port Q")]
+IN_OTHER_ORDER = LISTENS[:-1] + ", and Q is P with its bytes in the other order: a port in a struct sockaddr needs htons(3)."
 LIVE = {
     "rejected": [IDLE, "Its other end is identifier N of S, in state idle.", REJECTED,
                  "S rejected it: its program called rdma_reject, or its call of rdma_accept was refused.", EXPLAINED],
@@ -32,6 +36,7 @@ LIVE = {
     "died": [IDLE, REJECTED, "The process of the other end ended before it had answered.", EXPLAINED],
     "nobody": [*NOBODY, NOBODY_EXPLAINED],
     "other-port": [*NOBODY, LISTENS, NOBODY_EXPLAINED],
+    "swapped": [*NOT_AT, IN_OTHER_ORDER, NOBODY_EXPLAINED],
     "not-accepted": [IN_STATE.format("REQ sent"), "Its other end is identifier N of S, in state REQ rcvd.", NO_ANSWER,
                      "S has fetched RDMA_CM_EVENT_CONNECT_REQUEST and called neither rdma_accept nor rdma_reject for N seconds."],
     "not-fetched": [IN_STATE.format("REQ sent"), "Its other end is identifier N of S, in state REQ rcvd.", NO_ANSWER,
@@ -52,6 +57,7 @@ LIVE = {
 NOT_ANSWERED = [IDLE, "Its other end is identifier N of S, in state REQ rcvd.", REJECTED]
 ENDED = {
     "other-port": [*NOBODY, NOBODY_EXPLAINED],
+    "swapped": [*NOT_AT, NOBODY_EXPLAINED],
     "not-accepted": [*NOT_ANSWERED, "S ended before it had answered.", EXPLAINED],
     "not-fetched": [*NOT_ANSWERED, "S ended before it had answered: it never fetched RDMA_CM_EVENT_CONNECT_REQUEST (rdma_get_cm_event).",
                     EXPLAINED],
@@ -63,9 +69,10 @@ LIVE_ONLY = LEAVES_NOTHING | {"backlog", "stopped"}
 def _plain(text, numbers):
     """The sentences before the events, with what differs from run to run replaced."""
     client, server, port = numbers
+    other = socket.htons(max(port, 0))
     said = text.split("    What happened at ")[0]
     for found, word in ((f"connected ({client})", "C"), (f"connected ({server})", "S"), (f"Process {server} ", "Process S "),
-                        (f":{port} ", ":P ")):
+                        (f":{port} ", ":P "), (f":{other} ", ":Q "), (f"port {other} ", "port Q "), (f" {other} is {port} ", " Q is P ")):
         said = said.replace(found, word)
     said = re.sub(r"(at 127\.0\.0\.1:|[Ii]dentifier |queue pair )(?:0x)?[0-9a-f]+\b", r"\1N", said)
     said = said.replace("in state timewait.", "in state idle.")  # which ends by itself
@@ -119,6 +126,20 @@ def programs_that_wait_before_there_is_a_connection_have_their_next_call():
         assert of_id == f"Identifier {identifier} is in state route resolved: no connection is being made: the next call is rdma_connect.", said
         (listens,) = said[numbers[1]]
         assert f"has listened at 0.0.0.0:{numbers[2]} for " in listens and "no request for a connection waits" in listens, said
+        end()
+
+
+def a_port_without_htons_is_named_where_the_client_waits():
+    with made("swapped") as (numbers, identifier, end):
+        port, other = numbers[2], socket.htons(numbers[2])
+        said = {each["pid"]: each["waits"] for each in json.loads(expect(softverbs("why", "--json")).stdout)}
+        assert said[numbers[0]][-1] == (
+            f"The connection of identifier {identifier} with 127.0.0.1:{other} was rejected with reason 8, as no program listened there: connected ({numbers[1]}) listens at "
+            f"0.0.0.0:{port} of port space TCP, and {other} is {port} with its bytes in the other order: a port in a struct sockaddr needs htons(3)."), said
+        end()
+    with made("other-port") as (numbers, _, end):
+        said = {each["pid"]: each["waits"] for each in json.loads(expect(softverbs("why", "--json")).stdout)}
+        assert "with 127.0.0.1:7 was rejected with reason 8: an identifier is for one connection" in said[numbers[0]][-1], said
         end()
 
 
