@@ -209,17 +209,18 @@ static void check_sizes(void)
     expect_refusal("one byte more inline", create(over), error_of(PROFILE_errno_inline), REASON_PROFILE_INLINE);
 }
 
-static void check_rounding(void)
+static void check_rounding(uint32_t asked)
 {
-    char why[128];
+    char what[64], why[128];
     struct ibv_qp_init_attr attr = plain();
-    attr.cap.max_send_wr = attr.cap.max_recv_wr = 9;
+    attr.cap.max_send_wr = attr.cap.max_recv_wr = asked;
     struct ibv_qp *made = ibv_create_qp(pd, &attr);
-    uint32_t send = profile_round(&profile, PROFILE_round_send_wr, 9);
-    uint32_t receive = profile_round(&profile, PROFILE_round_recv_wr, 9);
-    snprintf(why, sizeof why, "9 became %u and %u, not %u and %u", attr.cap.max_send_wr, attr.cap.max_recv_wr, send,
+    uint32_t send = profile_round(&profile, PROFILE_round_send_wr, asked);
+    uint32_t receive = profile_round(&profile, PROFILE_round_recv_wr, asked);
+    snprintf(what, sizeof what, "sizes of queues are rounded, of %u", asked);
+    snprintf(why, sizeof why, "they became %u and %u, not %u and %u", attr.cap.max_send_wr, attr.cap.max_recv_wr, send,
              receive);
-    report(made && attr.cap.max_send_wr == send && attr.cap.max_recv_wr == receive, "sizes of queues are rounded", why);
+    report(made && attr.cap.max_send_wr == send && attr.cap.max_recv_wr == receive, what, why);
     if (made)
         ibv_destroy_qp(made);
 }
@@ -636,7 +637,8 @@ int main(int count, char **arguments)
     check_types();
     check_sizes();
     check_unasked_inline_data();
-    check_rounding();
+    check_rounding(1);
+    check_rounding(9);
     check_rounding_of_srqs();
     check_rounding_of_cqs();
     check_send_ops();

@@ -10,7 +10,7 @@ BEHAVIOUR = 'ADVERSE(1, LATE, "late", 1, "It is late.", "an event", "hurry")\n'
 OUTCOME = 'LITMUS(1, 2, "late", "seen", "gone")\n'
 RULE = 'RULE(MISSED, "missed", ERROR, SEES, "a", "b", "c", "d")\n'
 SCRIPT = 'HAPPENING(route, ROUTE, "a route")\n'
-ROWS = "| arming is kind | rxe | `--profile rxe`, `--adverse=with=late`, rule `missed`, `--inject 'when route: drop'` |\n| all | b | nothing yet |\n"
+ROWS = "| arming is kind | rxe | `--profile rxe`, `--adverse=with=late`, rule `missed`, `--inject 'when route: drop'` |\n| all | b | none, as it is one |\n"
 NAMES_IT = "if (adverse_shows(ADVERSE_LATE))\n    wait();\n"
 
 
@@ -38,7 +38,8 @@ TREES = {
     "lists of words do not count": (tree(*files(FILES_MOST), "src/a/words.def"), 0, FEW),
     "files of answers do not count, but must name it": (tree(*files(FILES_MOST)), 0, f"ok 3 - each of {len(ANSWERS)} files"),
     "rows with switches of each kind are fine": (tree(), 0, f"ok 4 - each switch of 2 rows of {PAGE} exists"),
-    "a row without a switch is refused": (tree(rows="| a | b | some day |\n"), 1, "has no switch"),
+    "a row without a switch is refused": (tree(rows="| a | b | nothing yet |\n"), 1, "has no switch"),
+    "a row that has no reason either is refused": (tree(rows="| a | b | none |\n"), 1, "has no switch, and no reason"),
     "a profile that is not there is refused": (tree(rows="| a | b | `--profile efa` |\n"), 1, "`--profile efa`, which does not exist"),
     "a behaviour that is not there is refused": (tree(rows="| a | b | `--adverse=with=soon` |\n"), 1, "`--adverse=with=soon`"),
     "a rule that is not there is refused": (tree(rows="| a | b | rule `seen` |\n"), 1, "`seen`, which does not exist"),
