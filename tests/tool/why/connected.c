@@ -1,4 +1,5 @@
-/* A connection of librdmacm between two processes that fails or ends: connected CAUSE. It prints the numbers of the
+/* A connection of librdmacm between two processes that fails or ends: connected CAUSE [USER USER], where client and
+ * server become these users. It prints the numbers of the
  * client's process and the server's, and the port, when that has happened, and ends with its input. The text of
  * `softverbs why --id` for each cause is in connection_story_test.py. */
 #include <arpa/inet.h>
@@ -201,6 +202,12 @@ static void run_server(void)
         usleep(1000);
 }
 
+static void become(const char *user)
+{
+    if (user && (setgid((gid_t)atoi(user)) || setuid((uid_t)atoi(user))))
+        fail("connected: setuid");
+}
+
 int main(int argc, char **argv)
 {
     for (size_t i = 0; i < sizeof causes / sizeof *causes; i++)
@@ -212,6 +219,7 @@ int main(int argc, char **argv)
     pid_t server = fork();
     if (server < 0)
         fail("connected: fork");
+    become(argc > 3 ? argv[server ? 2 : 3] : NULL);
     if (!server) {
         run_server();
         return 0;

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import socket
+import subprocess
 import sys
 import time
 from xml.etree import ElementTree
@@ -141,6 +142,37 @@ def a_port_without_htons_is_named_where_the_client_waits():
         said = {each["pid"]: each["waits"] for each in json.loads(expect(softverbs("why", "--json")).stdout)}
         assert "with 127.0.0.1:7 was rejected with reason 8: an identifier is for one connection" in said[numbers[0]][-1], said
         end()
+
+
+def _ask_as(user, tool, env, *options):
+    return subprocess.run(["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--", tool, "why", *options], env=env, capture_output=True, text=True,
+                          timeout=cases.patience(60), check=False).stdout
+
+
+def a_process_of_another_user_is_not_called_stopped():
+    """The client's user asks; the server belongs to another one."""
+    if os.geteuid() != 0:
+        raise cases.Skip("only root can become another user")
+    if not os.path.exists(PROGRAM):
+        raise cases.Skip("librdmacm is not installed")
+    place, tool, refuses = f"{TEMPORARY}/of-two", cases.installed(f"{TEMPORARY}/installed"), "does not answer: another user runs it, and it is not asked."
+    env = cases.environment(SOFTVERBS_DIR=place, HOME="/tmp")
+    os.mkdir(place)
+    os.chmod(place, 0o777)
+    for cause in ("connected", "not-accepted"):
+        with subprocess.Popen([tool, "run", "--", PROGRAM, cause, "54321", "12345"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env) as program:
+            numbers = program.stdout.readline().split()
+            said = [_ask_as(54321, tool, env, *options) for options in (("--json",), ("--id", "0", numbers[0]))]
+            (waits,) = [each["waits"] for each in json.loads(said[0]) if each["pid"] == int(numbers[0])]
+            said.append(_ask_as(54321, tool, env, "--qp", waits[0].split()[2]))
+            program.stdin.close()
+            program.wait(cases.patience(60))
+        server = numbers[1].decode()
+        if cause == "connected":
+            assert f"waits for its peer: process {server} (connected), which has queue pair 0x" in waits[0] and waits[0].endswith(refuses), said
+            assert f"The part of the other end is not known: process {server} {refuses}" in said[2], said
+        else:
+            assert any(line.endswith(f": process {server} {refuses}") for line in waits) and f"Process {server} {refuses}" in said[1], (waits, said)
 
 
 def one_event_is_counted_once_and_told_at_both_ends():
