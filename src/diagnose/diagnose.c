@@ -24,6 +24,7 @@ static const struct fact members[] = {
     MEMBER_AT(posting, TEXT, posting.own),
     MEMBER_AT(peer_posting, TEXT, posting.peer),
     MEMBER(hint, TEXT),
+    MEMBER_AT(question, TEXT, asked.outcome),
     MEMBER(words, TEXT),
     MEMBER(name, TEXT),
     MEMBER(count, NUMBER),
@@ -245,10 +246,9 @@ static const struct {
     {                                                                                                                  \
 #name, offsetof(struct known, member)                                                                          \
     }
-    FLAG(faulty, faulty),     FLAG(heard, counts.heard),
-    FLAG(still, since.still), FLAG(unpolled, since.unpolled),
-    FLAG(stuck, since.stuck), FLAG(refused, since.refused),
-    FLAG(naks, since.naks),   FLAG(peer_ended, peer_ended)};
+    FLAG(faulty, faulty),           FLAG(heard, counts.heard),     FLAG(still, since.still),
+    FLAG(unpolled, since.unpolled), FLAG(stuck, since.stuck),      FLAG(refused, since.refused),
+    FLAG(naks, since.naks),         FLAG(peer_ended, asked.ended), FLAG(peer_stopped, asked.stopped)};
 
 static bool is_true(const struct known *known, struct part name)
 {

@@ -81,6 +81,12 @@ struct known_posting {
     const char *own, *peer;
 };
 
+/* The process of the other end. */
+struct known_asked {
+    const char *outcome; /* of a question: "refused", "unasked", "unanswered" or "late"; NULL: it was not asked one */
+    bool ended, stopped;
+};
+
 /* The facts at hand. All zero: nothing is known. */
 struct known {
     const struct facts_qp *own, *peer;
@@ -100,11 +106,11 @@ struct known {
     struct known_posting posting;
     const char *hint;  /* more of the cause */
     const char *words; /* another sentence, within this one */
+    struct known_asked asked;
     struct known_counts counts;
     struct fact_number count, needed, reason;
     enum diagnosis absence; /* why there are no facts of the peer */
     bool ended;             /* the sentence is of the past */
-    bool peer_ended;        /* the process of the other end has ended */
     bool faulty;            /* faults that were asked for lose packets */
     struct since since;
     struct known_connection connection;

@@ -34,7 +34,17 @@ static const struct {
     const struct facts_missing *missing;
     uint64_t more;
     const struct facts_story *end;
+    const char *question, *cause;
+    bool stopped;
 } processes[] = {
+    {DIAGNOSE_ABSENCE, NULL, DIAGNOSIS_FOUND_OUT, .ended = true, .known = true, .cause = "a reason"},
+    {DIAGNOSE_ABSENCE, NULL, DIAGNOSIS_OF_ANOTHER_USER, .ended = true, .question = "refused"},
+    {DIAGNOSE_ABSENCE, NULL, DIAGNOSIS_PROCESS_ENDED, .ended = true, .question = "unasked"},
+    {DIAGNOSE_ABSENCE, NULL, DIAGNOSIS_PROCESS_ENDED, .ended = true, .question = "unanswered"},
+    {DIAGNOSE_ABSENCE, NULL, DIAGNOSIS_PROCESS_UNASKED, .question = "unasked"},
+    {DIAGNOSE_ABSENCE, NULL, DIAGNOSIS_PROCESS_MUTE, .question = "unanswered", .stopped = true},
+    {DIAGNOSE_ABSENCE, NULL, DIAGNOSIS_PROCESS_STOPPED, .question = "late", .stopped = true},
+    {DIAGNOSE_ABSENCE, NULL, DIAGNOSIS_PROCESS_BUSY, .question = "late"},
     {DIAGNOSE_ABSENCE, NULL, DIAGNOSIS_NOBODY},
     {DIAGNOSE_ABSENCE, NULL, DIAGNOSIS_NOTHING, .far = true},
     {DIAGNOSE_ABSENCE, NULL, DIAGNOSIS_NOTHING, .known = true},
@@ -59,12 +69,14 @@ static void processes_have_their_cause(void **state)
     for (size_t i = 0; i < sizeof processes / sizeof *processes; i++) {
         const struct facts_qp own = {
             .peer_qp = number(PEERS), .network = {true, processes[i].far}, .peer_pid = {7, processes[i].known}};
+        const struct facts_error error = {.cause = processes[i].cause};
         const struct known known = {.own = &own,
+                                    .error = &error,
                                     .partner = processes[i].partner,
                                     .missing = processes[i].missing,
                                     .count = {processes[i].more, processes[i].more},
                                     .end = processes[i].end,
-                                    .peer_ended = processes[i].ended};
+                                    .asked = {processes[i].question, processes[i].ended, processes[i].stopped}};
         assert_int_equal(diagnose(processes[i].group, &known), processes[i].diagnosis);
         seen[processes[i].diagnosis] = true;
     }
@@ -239,7 +251,7 @@ static void events_of_a_connection_have_their_cause(void **state)
         const struct facts_connection made = {.communication_id = number(0)}, none = {.number = number(1)};
         const struct known known = {.id = &id,
                                     .connection = {.record = connections[i].unmade ? &none : &made, .peer_id = &id},
-                                    .peer_ended = connections[i].ended,
+                                    .asked.ended = connections[i].ended,
                                     .events = {read_one, connections[i].own, connections[i].peer}};
         assert_int_equal(diagnose(connections[i].group, &known), connections[i].diagnosis);
         seen[connections[i].diagnosis] = true;

@@ -100,7 +100,7 @@ static struct known known_of(const struct connection_explanation *explanation, c
     if (other) {
         known.process = other->name;
         known.connection.peer_id = &other->identifier;
-        known.peer_ended = facts_is(&other->end.ended);
+        known.asked.ended = facts_is(&other->end.ended);
         known.events.peer = facts_json(&other->record.events);
     }
     return known;

@@ -132,23 +132,16 @@ static void tell_absence(struct explanation *explanation, const struct story_end
     struct known known = explanation_known(end, NULL);
     known.process = name;
     known.partner = process ? &process->own : NULL;
-    known.peer_ended = has_ended(explanation, end);
+    known.asked.ended = has_ended(explanation, end);
     known.absence = diagnose(DIAGNOSE_ABSENCE, &known);
-    if (known.peer_ended && pid)
+    if (known.asked.ended && pid)
         snprintf(name, sizeof name, "Process %d", (int)pid);
     else if (process)
         explanation_name_process(process->own.program, pid, name);
-    explanation_diagnose(explanation, 0, diagnose_silence(&known), &known);
-}
-
-/* What was found out when the work failed outlives what can be seen now. */
-static void tell_found(struct explanation *explanation, const struct story_end *end)
-{
-    const struct known known = explanation_known(end, NULL);
-    if (end->error.cause)
-        explanation_diagnose(explanation, failed_at(end), DIAGNOSIS_FOUND_OUT, &known);
+    if (known.absence == DIAGNOSIS_FOUND_OUT)
+        explanation_diagnose(explanation, failed_at(end), known.absence, &known);
     else
-        tell_absence(explanation, end);
+        explanation_diagnose(explanation, 0, diagnose_silence(&known), &known);
 }
 
 static void tell_other(struct explanation *explanation, const struct story_end *end, const struct story_end *other)
@@ -158,7 +151,7 @@ static void tell_other(struct explanation *explanation, const struct story_end *
         return;
     }
     if (has_ended(explanation, end))
-        tell_found(explanation, end);
+        tell_absence(explanation, end);
     silence_tell_drops(explanation, other, sent_since(end));
 }
 
@@ -172,7 +165,7 @@ void silence_tell(struct explanation *explanation, const struct story_end *end, 
     else if (known.peer && !end->error.cause)
         explanation_diagnose(explanation, 0, DIAGNOSIS_OTHER_PEER, &known);
     else
-        tell_found(explanation, end);
+        tell_absence(explanation, end);
     if (known.count.value || known.needed.value)
         explanation_diagnose(explanation, 0, DIAGNOSIS_FAULTS_LOST, &known);
 }

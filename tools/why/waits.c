@@ -58,7 +58,7 @@ static void find_peer(const struct look *look, struct known *known, char name[EX
     if (!process)
         process = own->peer_pid.known ? seen_find(look->seen, own->peer_pid.value) : NULL;
     known->partner = process ? &process->own : NULL;
-    known->peer_ended = own->peer_pid.known && !process;
+    known->asked.ended = own->peer_pid.known && !process;
     known->absence = diagnose(DIAGNOSE_ABSENCE, known);
     name_process(own, process, name);
 }

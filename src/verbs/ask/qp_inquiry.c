@@ -92,18 +92,15 @@ static struct facts_qp facts_of_account(const struct qp_account *account)
                              .first_error_told = account->words};
 }
 
-/* `found`: of the peer, or why there are none, with more of that. */
-static void conclude(const struct qp *qp, struct qp_inquiry *inquiry, const struct facts_qp *found,
-                     enum diagnosis absence, const char *hint)
+/* `known`: what was found out about the peer and its process. */
+static void conclude(const struct qp *qp, struct qp_inquiry *inquiry, struct known known)
 {
     struct facts_qp own = facts_of(qp);
-    const struct known known = {.own = &own,
-                                .peer = found,
-                                .process = inquiry->who,
-                                .place = node_path(qp->process->node),
-                                .hint = hint,
-                                .absence = absence,
-                                .faulty = traffic_is_faulty(&qp->process->traffic)};
+    known.own = &own;
+    known.process = inquiry->who;
+    known.place = node_path(qp->process->node);
+    known.faulty = traffic_is_faulty(&qp->process->traffic);
+    known.absence = diagnose(DIAGNOSE_ABSENCE, &known);
     diagnose_words(diagnose_silence(&known), &known, inquiry->words, INQUIRY_WORDS);
 }
 
@@ -124,18 +121,20 @@ static void find_nobody(const struct qp *qp, struct qp_inquiry *inquiry)
     if (!other_directories_find(node_path(qp->process->node), others, sizeof others))
         snprintf(others, sizeof others, "no other directory of softverbs is seen on this host now");
     snprintf(hint + used, sizeof hint - used, "; %s", others);
-    conclude(qp, inquiry, NULL, DIAGNOSIS_NOBODY, hint);
+    conclude(qp, inquiry, (struct known){.hint = hint});
 }
 
 static void find_gone(const struct qp *qp, struct qp_inquiry *inquiry, const struct qp_account *account)
 {
+    struct facts_process process = {0}, *facts = &process;
     char hint[96];
     size_t used = (size_t)snprintf(hint, sizeof hint, account->count ? "; it has" : "; it has none");
     for (unsigned i = 0; i < account->count && i < QP_ACCOUNT_NUMBERS; i++)
         used += (size_t)snprintf(hint + used, sizeof hint - used, "%s 0x%x", i ? "," : "", account->numbers[i]);
     if (account->count > QP_ACCOUNT_NUMBERS)
         snprintf(hint + used, sizeof hint - used, " and %u more", account->count - QP_ACCOUNT_NUMBERS);
-    conclude(qp, inquiry, NULL, DIAGNOSIS_PEER_GONE, hint);
+    facts->answers = (struct fact_flag){true, true};
+    conclude(qp, inquiry, (struct known){.partner = facts, .hint = hint});
 }
 
 /* A reason of the responder, as diag.def has them. */
@@ -190,7 +189,7 @@ static void take_account(const struct qp *qp, struct qp_inquiry *inquiry, const 
     if (account->found == QP_ACCOUNT_UNKNOWN)
         find_gone(qp, inquiry, account);
     else
-        conclude(qp, inquiry, &found, DIAGNOSIS_NOTHING, NULL);
+        conclude(qp, inquiry, (struct known){.peer = &found});
 }
 
 /* --- the process that is asked */
@@ -229,22 +228,20 @@ static void read_log_of_parted(struct qp *qp, struct qp_inquiry *inquiry)
 }
 
 /* A process is reported as ended only if its socket or the table shows it. */
-static enum diagnosis absence_of(const struct qp *qp, struct peer *peer, int error)
+static bool has_ended(const struct qp *qp, struct peer *peer, int error)
 {
-    if (error == EPERM)
-        return DIAGNOSIS_OF_ANOTHER_USER;
-    if (error == ENOENT || error == ECONNREFUSED || peer->gone)
-        return DIAGNOSIS_PROCESS_ENDED;
-    if (error == ENOTCONN || node_alive(qp->process->node, peer))
-        return error == EAGAIN ? DIAGNOSIS_PROCESS_BUSY : DIAGNOSIS_PROCESS_UNASKED;
-    return DIAGNOSIS_PROCESS_ENDED;
+    return error == ENOENT || error == ECONNREFUSED || peer->gone ||
+           (error != ENOTCONN && !node_alive(qp->process->node, peer));
 }
 
 static void tell_unasked(const struct qp *qp, struct peer *peer, struct qp_inquiry *inquiry, int error)
 {
     char hint[80];
+    struct known known = {.asked = {"unasked", .ended = has_ended(qp, peer, error)}, .hint = hint};
+    if (error == EPERM || error == EAGAIN)
+        known.asked.outcome = error == EPERM ? "refused" : "late";
     snprintf(hint, sizeof hint, " (%s)", strerror(error));
-    conclude(qp, inquiry, NULL, absence_of(qp, peer, error), hint);
+    conclude(qp, inquiry, known);
 }
 
 static void ask(struct qp *qp, struct peer *peer, struct qp_inquiry *inquiry, nanos now)
@@ -306,7 +303,7 @@ static bool start(struct qp *qp, const struct packet *refusal, nanos now)
         keep_refusal(inquiry, refusal);
         turn_to(qp, inquiry, now);
     } else if (qp_port_is_down(qp)) {
-        conclude(qp, inquiry, NULL, DIAGNOSIS_PORT_DOWN, NULL);
+        conclude(qp, inquiry, (struct known){0});
     } else {
         turn_to(qp, inquiry, now);
     }
@@ -336,19 +333,14 @@ static bool is_there(const struct qp *qp, const struct qp_inquiry *inquiry)
     return there;
 }
 
-static enum diagnosis why_unheard(const struct qp *qp, const struct qp_inquiry *inquiry, int error)
-{
-    if (error == EAGAIN)
-        return peer_threads_is_stopped(inquiry->pid) ? DIAGNOSIS_PROCESS_STOPPED : DIAGNOSIS_PROCESS_BUSY;
-    return is_there(qp, inquiry) ? DIAGNOSIS_PROCESS_MUTE : DIAGNOSIS_PROCESS_ENDED;
-}
-
 static void give_up(struct qp *qp, struct qp_inquiry *inquiry, int error)
 {
     if (inquiry->refused)
         read_its_log(qp, inquiry);
+    else if (error == EAGAIN)
+        conclude(qp, inquiry, (struct known){.asked = {"late", .stopped = peer_threads_is_stopped(inquiry->pid)}});
     else if (error != EPROTO)
-        conclude(qp, inquiry, NULL, why_unheard(qp, inquiry, error), NULL);
+        conclude(qp, inquiry, (struct known){.asked = {"unanswered", .ended = !is_there(qp, inquiry)}});
 }
 
 /* True: it is still awaited. */
