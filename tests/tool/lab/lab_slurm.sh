@@ -36,7 +36,7 @@ done
 
 # The first rank is the server; a client begins before it listens, perhaps.
 ranks='if [ $SLURM_PROCID = 0 ]; then exec ibv_rc_pingpong -g INDEX; fi
-for i in 1 2 3 4 5 6 7 8 9; do ibv_rc_pingpong -g INDEX SERVER && exit; sleep 0.5; done; exit 1'
+for i in $(seq 60); do ibv_rc_pingpong -g INDEX SERVER && exit; sleep 0.5; done; exit 1'
 try() { # NAME SERVER GID-INDEX OPTIONS...
     name=$1 server=$2 index=$3
     shift 3

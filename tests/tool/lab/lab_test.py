@@ -15,7 +15,7 @@ from cases import TREE, Skip, expect, softverbs, told
 from patience import until
 
 USER = "nobody"
-PINGPONG = "softverbs on {there} -- ibv_{program} -g 1 -n 50 & sleep 0.1; for i in 1 2 3 4 5 6 7 8 9; do " \
+PINGPONG = "softverbs on {there} -- ibv_{program} -g 1 -n 50 & sleep 0.1; for i in $(seq 60); do " \
            "ibv_{program} -g 1 -n 50 {there} && break; sleep 0.3; done; status=$?; wait && exit $status"
 # A system that has no user namespaces, and where root may not make others.
 WITHOUT_RIGHTS = ["unshare", "--user", "--map-root-user", "sh", "-c",
@@ -323,7 +323,7 @@ def mistakes_in_links_have_sentences():
 
 # The end of perftest waits for the peer's. The end of the ping-pongs does not: where the ACK of the last message is lost, its receiver has gone
 # before the sender repeats it, and that sender ends with RETRY_EXC_ERR, on adapters as here (docs/how-to/faults.md).
-SEND = "softverbs on h2 -- ib_send_lat -x 1 -n 300 >/dev/null & server=$!; for i in 1 2 3 4 5 6 7 8 9; do " \
+SEND = "softverbs on h2 -- ib_send_lat -x 1 -n 300 >/dev/null & server=$!; for i in $(seq 60); do " \
        "ib_send_lat -x 1 -n 300 h2 && break; sleep 0.3; done; wait $server && softverbs lab link"
 
 
@@ -351,7 +351,7 @@ def queue_pairs_bear_links_that_come_back():
 def a_crowded_link_marks_and_nothing_is_lost():
     if not shutil.which("ib_write_bw"):
         raise Skip("perftest is not installed")
-    out = _shell(2, "softverbs on h2 -- ib_write_bw -x 1 -n 200 >/dev/null & sleep 0.5; for i in 1 2 3 4 5 6 7 8 9; do "
+    out = _shell(2, "softverbs on h2 -- ib_write_bw -x 1 -n 200 >/dev/null & sleep 0.5; for i in $(seq 60); do "
                     "ib_write_bw -x 1 -n 200 h2 && break; sleep 0.5; done; wait; softverbs lab link", "--link", "rate=200Mbit,ecn=16K")
     rate = float(re.search(r"^ 65536 +200 +\S+ +(\S+)", out, re.M)[1])  # MiB in a second
     marked = re.search(r"^h1>: rate=200Mbit ecn=16K, \d+ frames, 0 lost, (\d+) marked", out, re.M)

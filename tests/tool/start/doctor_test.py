@@ -418,8 +418,11 @@ def rules_that_drop_are_a_warning():
 
 
 def _holder(address, family="AF_INET", before="0"):
+    """A program that has port 4791 (0x12b7) when the command's shell goes on."""
+    has_it = "grep -q ':12B7 ' /proc/net/udp /proc/net/udp6"
     return f"{cases.PYTHON} -c 'import socket, time; s = socket.socket(socket.{family}, socket.SOCK_DGRAM); {before}; " \
-           f"s.bind((\"{address}\", 4791)); time.sleep(20)' >/dev/null 2>&1 & sleep 0.5"
+           f"s.bind((\"{address}\", 4791)); time.sleep(60)' >/dev/null 2>&1 & " \
+           f"for i in $(seq {round(50 * cases.patience(10))}); do {has_it} && break; sleep 0.02; done"
 
 
 def whoever_has_the_port_is_named():
