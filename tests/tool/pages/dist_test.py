@@ -30,14 +30,14 @@ def _run(script, *arguments, status=0):
 def _tarball(directory, prepare=None):
     """A tarball of what this build installs, as packages.sh makes it; `prepare` changes the tree before."""
     top = f"{directory}/{NAME}"
-    subprocess.run(["meson", "install", "--no-rebuild", "--quiet", "-C", BUILD, "--destdir", f"{directory}/root"], check=True, capture_output=True)
+    subprocess.run(["meson", "install", "--no-rebuild", "--quiet", "--strip", "-C", BUILD, "--destdir", f"{directory}/root"], check=True, capture_output=True)
     with open(f"{BUILD}/meson-info/intro-buildoptions.json", encoding="utf-8") as options:
         prefix = next(option["value"] for option in json.load(options) if option["name"] == "prefix")
     shutil.move(f"{directory}/root{prefix}", top)
     if prepare:
         prepare(top)
     path = f"{directory}/{NAME}.tar.gz"
-    with tarfile.open(path, "w:gz") as archive:
+    with tarfile.open(path, "w:gz", compresslevel=1) as archive:
         archive.add(top, NAME)
     return path
 
