@@ -51,8 +51,9 @@ suites() {
 }
 
 # run_suites DIRECTORY NAME PREFIX MESON-TEST-OPTION...: the suites of a finished build. Of the plain kind what mostly waits (tests/clients/meson.build,
-# tests/tool/meson.build), and the programs that want no other of their kind, run beside the rest, so that no processor is idle. There are twice
-# as many as processors at most: with more, a process waits for one for a second, and peers of other tests give it up.
+# tests/tool/meson.build) runs beside the rest, so that no processor is idle, and so do the programs that want no other of their kind, and after them
+# those that are `late`. There are twice as many as processors at most: with more, a process waits for one for a second, and peers of other tests give
+# it up.
 run_suites() {
     local directory=$1 name=$2 prefix=$3 beside=
     shift 3
@@ -63,8 +64,11 @@ run_suites() {
     echo "== Tests of the $name build"
     rm -f "$directory"/meson-logs/*.json
     if [ "$name" = plain ]; then
-        suites "$directory" "$prefix" "$(nproc)" --suite waits --logbase waits &
-        suites "$directory" "$prefix" 1 --suite alone --logbase alone &
+        suites "$directory" "$prefix" "$(nproc)" --suite waits --no-suite late --logbase waits &
+        {
+            suites "$directory" "$prefix" 1 --suite alone --logbase alone
+            suites "$directory" "$prefix" "$(nproc)" --suite late --logbase late
+        } &
         beside=1
     fi
     suites "$directory" "$prefix" "${beside:-$(nproc)}" --no-suite waits --no-suite alone "$@"

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """`softverbs why` names what hanging programs wait for."""
+import concurrent.futures
 import contextlib
 import json
 import os
@@ -70,8 +71,9 @@ CROSSWISE = {
 
 
 def each_cause_has_its_own_sentences_alone():
-    for cause, words in CROSSWISE.items():
-        _says(cause, *words)
+    with concurrent.futures.ThreadPoolExecutor(4) as several:  # each waits for its second look
+        for told_well in [several.submit(_says, cause, *words) for cause, words in CROSSWISE.items()]:
+            told_well.result()
 
 
 def sends_that_are_not_signalled():
