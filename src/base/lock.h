@@ -21,7 +21,7 @@
  * needs, and where a lock is taken in a wrong order. In other builds the checks do not exist. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define LOCK_CHECKS 1
-#elif defined(__clang__) /* gcc, which knows __has_feature since 14, says it above */
+#elif defined(__clang__) /* gcc defines the macros above; since 14 it knows __has_feature, too */
 #if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
 #define LOCK_CHECKS 1
 #endif

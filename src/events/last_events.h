@@ -20,8 +20,8 @@ void last_events_note(struct last_events **, enum event, uint32_t more, uint64_t
 /* True: the newest event is this one with this `a`; it now has the present time, and its field `more` is one higher. */
 bool last_events_again(struct last_events *, enum event, uint64_t a);
 
-/* Writes a list of JSON, the oldest event first; an empty one for NULL. `epoch`: the number to add to a time for
- * nanoseconds since 1970. */
+/* Writes a list of JSON, the oldest event first; an empty one for NULL. A time plus `epoch` is nanoseconds since
+ * 1970. */
 void last_events_report(FILE *, const struct last_events *, int64_t epoch);
 
 /* last_events_report for a value of facts (facts/facts.h); `told` is a struct last_events_told. */

@@ -1,6 +1,6 @@
 /* Fills a struct of facts from the sources that facts.def names. In a function that has `facts`, the struct to fill,
- * and `from`, the object, with its lock; of a kind with times also `epoch`, the number to add to a time of the process
- * for nanoseconds since 1970:
+ * and `from`, the object, with its lock; of a kind with times also `epoch`: a time of the process plus this number is
+ * nanoseconds since 1970:
  *
  *     FACTS_cq(FACT_FILL)
  *

@@ -51,7 +51,8 @@ static void watch(struct node *node, struct record *record)
         record_close_writable(record);
 }
 
-/* Sends again, but not to a peer that has died meanwhile. True: something still waits. Under node->lock. */
+/* Sends a peer again what was refused, unless the peer has died meanwhile. True: something still waits. Under
+ * node->lock. */
 static bool retry(struct node *node, struct record *record)
 {
     lock_assert_held(&node->lock);

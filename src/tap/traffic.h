@@ -60,7 +60,7 @@ bool traffic_script(struct traffic *, struct node *, struct schedule *, const at
 void traffic_begin(struct traffic_flow *);
 /* Adds the counts of a destroyed queue pair to its device's. Under process->control. */
 void traffic_end(struct traffic_flow *);
-/* Frees the flow's memory, once no thread looks at it. Also for a flow that did not end, as in the child of a fork. */
+/* Frees the memory of a flow that no thread uses any more; it may not have ended, as in the child of a fork. */
 void traffic_release(struct traffic_flow *);
 
 /* Adds the queue pair's counts. */

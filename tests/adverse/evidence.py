@@ -229,7 +229,7 @@ Written by `make adverse`, which continues where it was stopped ([what it is](..
 
 
 def _litmus_lines(known):
-    yield "\n## Outcomes that must never be\n\nIn processes that live for 50,000 trials by 16 threads, all behaviours on, times scaled to 1%; of P21, which happens once in a process, processes.\n\n"
+    yield "\n## Outcomes that must never be\n\nEach process runs 50,000 trials by 16 threads, with all behaviours on and times scaled to 1%. The port of P21 comes up once in a process, so its trials are processes.\n\n"
     yield "| test | outcome | trials | seen | of the builds |\n|---|---|---|---|---|\n"
     for name, state in sorted(known.get("never", {}).items()):
         yield f"| {name} | {page.cell(state['outcome'])} | {state['trials']} | {state['seen']} | {', '.join(f'{count} of {build}' for build, count in state['builds'].items())} |\n"

@@ -58,8 +58,8 @@ static void set_bits(uint32_t *words, const char *list)
             words[first / 32] |= 1u << first % 32;
 }
 
-/* The kernel's form of a set of processors: 32-bit words in hexadecimal, the highest first, as many as the machine's
- * processors need, or the list's. */
+/* The kernel's form of a set of processors: 32-bit words in hexadecimal, the highest first. There are enough words for
+ * all processors of the machine, and for all of the list. */
 static void write_mask(const char *list, char *text, size_t size)
 {
     uint32_t words[PROCESSORS_MOST / 32] = {0};

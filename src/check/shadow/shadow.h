@@ -105,7 +105,7 @@ struct shadow_cq {
     bool was_armed;     /* ever */
     uintptr_t armer; /* the thread that armed it while sends were due, unless it was polled or a send posted since; or 0
                       */
-    uintptr_t leaver; /* the thread whose poll, the last one, left entries; or 0 */
+    uintptr_t leaver; /* the thread that polled last, if its poll left entries; or 0 */
     struct {
         bool now;        /* armed for all completions, and no event of that was fetched */
         uint32_t tail;   /* the ring's when it was armed */
@@ -115,10 +115,10 @@ struct shadow_cq {
         uint64_t since; /* polled in vain since then (ns), while nothing is due; 0: not */
         uint32_t tail;  /* the ring's then */
     } idle;
-    struct {
-        uint32_t sends; /* signalled ones that were not polled when their queue pair was destroyed, the last one */
-        uint32_t number;
-        const void *posted; /* the first of them */
+    struct {                /* the last destroyed queue pair whose signalled sends were not all polled */
+        uint32_t sends;     /* their number */
+        uint32_t number;    /* the queue pair's */
+        const void *posted; /* where the first of them was posted */
     } lost;
 };
 

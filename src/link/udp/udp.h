@@ -65,7 +65,7 @@ void udp_listen_last(struct udp_port *);
 /* Sets a listening socket that is closed with the port, or -1. Connections to it are accepted and closed: other
  * processes connect only to ask for its owner (ipc/ask/claim.h). */
 void udp_keep(struct udp_port *, int fd);
-/* Closes the port, once its links are not in use any more. */
+/* Closes the port, whose links the caller does not use any more. */
 void udp_close(struct udp_port *);
 /* Closes the descriptors in the child of a fork; datagrams sent later are lost. */
 void udp_abandon(struct udp_port *);

@@ -9,8 +9,9 @@
 
 struct cq;
 
-/* Writes an object of JSON. The caller has filled in what the queue does not know: the name of its device and its
- * users. With `epoch`, the number to add to a time for nanoseconds since 1970, its last events, too. Takes cq->lock. */
+/* Writes the queue's facts as a JSON object. The caller has filled in the name of its device and its users, which the
+ * queue does not know. `epoch`: the last events are written, too, and a time plus this number is nanoseconds since
+ * 1970; NULL: they are left out. Takes cq->lock. */
 void cq_report(FILE *, struct cq *, struct facts_cq *, const int64_t *epoch);
 
 /* The facts that it writes, but for events. Under cq->lock. */

@@ -40,8 +40,8 @@
 
 enum {
     WINDOW = 1 << 16, /* packets in flight: links of the host never lose and push back, so this does not slow it down */
-    XRC_WINDOW = 256, /* over XRC: the process of the queue pair may have to keep them for another */
-    FAULTY_WINDOW = 128,    /* with faults: a lost or reordered packet is repeated with all that follow */
+    XRC_WINDOW = 256, /* packets over XRC: the queue pair's process may have to keep them for another process */
+    FAULTY_WINDOW = 128,    /* packets with faults: a lost or reordered one is repeated with all that follow */
     REMOTE_BYTES = 1 << 20, /* on the network, in bytes: the size of sockets' receive buffers */
     REMOTE_FIRST = 32,      /* packets there at first (RFC 6928 has ten, for slower networks) */
 };

@@ -20,5 +20,5 @@ struct foreign_region {
 /* Enters a region of these bytes; its memory and fields belong to the list until foreign_regions_remove. Under
  * process->control, before peers know of the region. */
 void foreign_regions_enter(struct process *, struct foreign_region *, const void *start, size_t length);
-/* Removes a region, under process->control, once no thread uses it. Does nothing for a region in no list. */
+/* Removes a region that no thread uses any more, under process->control. Does nothing for a region in no list. */
 void foreign_regions_remove(struct process *, struct foreign_region *);

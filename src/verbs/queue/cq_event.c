@@ -72,7 +72,8 @@ void cq_event_notify(struct cq *cq, bool notable)
     raise_event(cq);
 }
 
-/* The number of entries that would have raised the event if the CQ had been armed, and did not raise one. */
+/* The number of entries that would have raised the event if the CQ had been armed, and did not raise one. Of solicited
+ * completions 1, however many there are. */
 static uint32_t waiting(const struct cq *cq)
 {
     uint32_t first = cq_unreported(cq), tail = cq_ring_tail(&cq->ring);
