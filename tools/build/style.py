@@ -96,7 +96,7 @@ def prose_of_python(text):
 
 def prose_of_pages(text):
     """Paragraphs, rows and lines of lists; no code, no headings, which may ask."""
-    text = re.sub(r"^```.*?^```|^(?: {4}|\t).*$|^#.*$", "\n\n", text, flags=re.S | re.M) if "```" in text else re.sub(r"^(?: {4}|\t).*$|^#.*$", "\n\n", text, flags=re.M)
+    text = re.sub(r"(?s:^```.*?^```)|^(?: {4}|\t).*$|^#.*$", "\n\n", text, flags=re.M)
     text = re.sub(r"`[^`\n]*`", "CODE", re.sub(r"\]\([^)]*\)", "]", text))
     text = re.sub(r"\|", "\n\n", text)
     return [re.sub(r"\s+", " ", re.sub(r"^[-*\d.]+ ", "", one.strip())) for one in re.split(r"\n\s*\n|\n(?=[-*] )", text) if one.strip()]

@@ -43,6 +43,7 @@ def cases():
     yield "a short string is no message", ({**BUDGET, "src/a/x.c": 'say("nobody");\n'}, 0, "ok 1")
     yield "an included path is no message", ({**BUDGET, "src/a/x.c": '#include "nobody/is/there/at_all.h"\n'}, 0, "ok 1")
     yield "code is no prose", ({**BUDGET, "src/a/x.c": "int nobody = told ? who : 0;\n", "docs/x.md": "```\nwho is told?\n```\n\n    nobody\n\n`who`\n"}, 0, "ok 1")
+    yield "prose of a page with code counts", ({**BUDGET, "docs/x.md": "# A head\n\n```\ncode\n```\n\nNobody is there.\n"}, 1, "docs: nobody")
     for name, program in (("a string", 'RUN("""\n# Nobody is told.\nwho = 1\n""")\n'), ("code", "nobody = told  # a list\n")):
         yield f"{name} in a script is no prose", ({**BUDGET, "tests/x_test.py": f'"""It runs a program."""\n{program}'}, 0, "ok 1")
     yield "a rate within the budget is fine", (files("src/a/x.c", ["A port of its own"]), 0, "ok 1")
