@@ -17,7 +17,7 @@
 #include "sweep/found.h"
 #include "sweep/plan.h"
 
-enum { RULE_MOST = 1 << 14, RUNS_MOST = 1000, SECONDS_LEAST = 5, SECONDS_FACTOR = 10 };
+enum { RULE_MOST = 1 << 14, RUNS_MOST = 1000, SECONDS_LEAST = 5, SECONDS_FACTOR = 10, WITHOUT_MOST = 600 };
 
 struct sweep {
     char **program;
@@ -111,13 +111,21 @@ static bool run(struct sweep *sweep, struct attempt *attempt)
     return attempt_run(attempt);
 }
 
+/* The seconds that a run may take: those that are left, at most `most`. */
+static unsigned seconds_left(const struct sweep *sweep, unsigned most)
+{
+    double left = sweep->began + sweep->limit - read_clock_seconds();
+    if (!sweep->limit || left >= most)
+        return most;
+    return left < 0 ? 1 : (unsigned)left + 1;
+}
+
 /* As `run`. False, too: the time is up, and the outcome means nothing. */
 static bool run_in_time(struct sweep *sweep, struct attempt *attempt)
 {
-    double left = sweep->limit ? sweep->began + sweep->limit - read_clock_seconds() : attempt->seconds;
-    bool cut = left < attempt->seconds;
-    if (cut)
-        attempt->seconds = left < 0 ? 1 : (unsigned)left + 1;
+    unsigned wanted = attempt->seconds;
+    attempt->seconds = seconds_left(sweep, wanted);
+    bool cut = attempt->seconds < wanted;
     return run(sweep, attempt) && !attempts_signal() && !(cut && attempt->outcome == SWEEP_HANGS);
 }
 
@@ -188,13 +196,24 @@ static void try_all(struct sweep *sweep)
     clear_progress();
 }
 
+static void report_without(const struct sweep *sweep, unsigned wanted)
+{
+    const struct attempt *attempt = &sweep->without;
+    if (attempt->outcome == SWEEP_HANGS && attempt->seconds < wanted)
+        complain("Without a fault the program did not end within %u s (--seconds); a sweep says nothing then.",
+                 sweep->limit);
+    else if (attempt->outcome != SWEEP_ENDS_WELL)
+        complain("Without a fault the program %s; a sweep says nothing then.", sweep_outcomes[attempt->outcome]);
+}
+
 /* Runs the program without a fault, and counts its calls: it must end, and well. False: it does not, and a message was
  * printed. */
 static bool run_once(struct sweep *sweep)
 {
     char rule[RULE_MOST];
+    unsigned wanted = sweep->seconds ? sweep->seconds : WITHOUT_MOST;
     struct attempt *attempt = &sweep->without;
-    *attempt = (struct attempt){.rule = rule, .seconds = sweep->seconds ? sweep->seconds : 600};
+    *attempt = (struct attempt){.rule = rule, .seconds = seconds_left(sweep, wanted)};
     write_counting(sweep, rule);
     bool ran = run(sweep, attempt);
     attempt->rule = NULL;
@@ -202,8 +221,7 @@ static bool run_once(struct sweep *sweep)
         return false;
     if (!ran)
         return complain_and(false, "The program can't be run: %s.", strerror(errno));
-    if (attempt->outcome != SWEEP_ENDS_WELL)
-        complain("Without a fault the program %s; a sweep says nothing then.", sweep_outcomes[attempt->outcome]);
+    report_without(sweep, wanted);
     if (!sweep->seconds)
         sweep->seconds = (unsigned)attempt->took * SECONDS_FACTOR + SECONDS_LEAST;
     sweep->posted = counting_posted(&sweep->counting);

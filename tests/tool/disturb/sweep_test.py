@@ -146,6 +146,11 @@ def the_sum_is_there_when_the_time_is_up():
     assert lines == ["8 of 8 faults were not tried, as the time was up.", "0 faults, 0 unreported by the program."], lines
 
 
+def the_time_is_that_of_the_run_without_a_fault_too():
+    done = softverbs("sweep", "--seconds", "1", "--", "sleep", "600")
+    expect(done, 1, b"", [b"Without a fault the program did not end within 1 s (--seconds)"])
+
+
 def the_sum_is_there_when_a_signal_ends_the_sweep():
     for number in signal.SIGINT, signal.SIGTERM:
         path, report = f"{TEMPORARY}/summed-{number}", f"{TEMPORARY}/summed-{number}.xml"
