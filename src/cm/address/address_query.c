@@ -40,7 +40,11 @@ static int find_route(struct identifier *identifier, const struct cm_address *de
 static void end_query(struct identifier *identifier, int error)
 {
     identifier->state = error ? IDENTIFIER_ADDR_BOUND : IDENTIFIER_ADDR_RESOLVED;
-    identifier_tell(identifier, error ? CM_ADDR_ERROR : CM_ADDR_RESOLVED, -error);
+    struct cm_event *event = identifier_event(identifier, error ? CM_ADDR_ERROR : CM_ADDR_RESOLVED, -error);
+    if (!event)
+        return;
+    event->route = identifier->route;
+    event_push(event);
 }
 
 /* Neighbours of a network answer within a fraction of a millisecond; a later question costs less and finds more. */

@@ -139,6 +139,12 @@ static int find_port(const struct cm_address *address, struct cm_port *port)
     return is_of_host(address) ? serve_host(port) : EADDRNOTAVAIL;
 }
 
+bool cm_address_is_here(const struct cm_address *address)
+{
+    struct cm_port port;
+    return !find_port(address, &port);
+}
+
 /* An identifier that is bound to loopback beside networks has no device yet, as with Linux; libfabric then offers the
  * device's own addresses instead. */
 static bool is_loopback_beside_networks(const struct cm_address *address, const struct cm_port *port)

@@ -1,10 +1,15 @@
 #include "gsi/cm/cm_reason.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
 
 #include "config/config.h"
 #include "diag/log.h"
+#include "gsi/cm/cm_address.h"
 #include "process/port.h"
+#include "verbs/object/words.h"
 #include "wire/cm/cm.h"
 
 /* The first row of the kind with the status, or without one, counts. */
@@ -35,20 +40,50 @@ enum reason cm_reason(enum cm_event_kind kind, int status)
     return REASON_NONE;
 }
 
+enum { MORE = PORT_ICMP + 2 * WORDS_GID };
+
 /* The request that nothing answered may have been answered by ICMP. */
-static const char *answer_to(const struct process *process, const struct cm_event *event, char text[PORT_ICMP])
+static void add_answer(const struct process *process, const struct cm_event *event, char text[MORE])
 {
-    text[0] = 0;
-    if (event->kind == CM_UNREACHABLE && log_wanted(LOG_INFO))
+    if (log_wanted(LOG_INFO))
         port_icmp(process, event->route.from.device, event->route.gid, text);
-    return text;
+}
+
+static const char *in_words(const uint8_t gid[16], char text[WORDS_GID])
+{
+    union ibv_gid copy;
+    memcpy(&copy, gid, sizeof copy);
+    return words_gid(&copy, text);
+}
+
+/* True: it is an address of IPv4 that this host has with its bytes in the other order. */
+static bool add_destination(const uint8_t gid[16], char text[MORE])
+{
+    char there[WORDS_GID], other[WORDS_GID];
+    struct cm_address swapped = {.family = AF_INET};
+    int used = snprintf(text, MORE, ", %s", in_words(gid, there));
+    memcpy(swapped.gid, gid, 12);
+    for (int i = 0; i < 4; i++)
+        swapped.gid[12 + i] = gid[15 - i];
+    if (!cm_is_mapped(gid) || !cm_address_is_here(&swapped))
+        return false;
+    snprintf(text + used, MORE - (size_t)used,
+             ": with its bytes in the other order (htonl) it is %s, an address of this host",
+             in_words(swapped.gid, other));
+    return true;
 }
 
 void cm_reason_log(const struct process *process, const struct cm_event *event)
 {
-    char answer[PORT_ICMP];
+    char more[MORE] = "";
+    bool mistake = false;
     enum reason reason = cm_reason(event->kind, event->status);
-    if (reason)
-        log_reason(reason == REASON_CM_ON_INFINIBAND ? LOG_WARN : LOG_INFO, reason, "identifier %u, status %d%s",
-                   event->number, event->status, answer_to(process, event, answer));
+    if (!reason)
+        return;
+    if (event->kind == CM_UNREACHABLE)
+        add_answer(process, event, more);
+    if (event->kind == CM_ADDR_ERROR && log_wanted(LOG_WARN))
+        mistake = add_destination(event->route.gid, more);
+    mistake |= reason == REASON_CM_ON_INFINIBAND;
+    log_reason(mistake ? LOG_WARN : LOG_INFO, reason, "identifier %u, status %d%s", event->number, event->status, more);
 }

@@ -208,8 +208,24 @@ static void become(const char *user)
         fail("connected: setuid");
 }
 
+/* A client that has left out htonl. */
+static int resolve_swapped(void)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(7), .sin_addr.s_addr = INADDR_LOOPBACK};
+    channel = rdma_create_event_channel();
+    if (!channel || rdma_resolve_addr(make_id(), NULL, (struct sockaddr *)&to, RESOLVES))
+        fail("connected: rdma_resolve_addr");
+    get_event(RDMA_CM_EVENT_ADDR_ERROR);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    static const struct cause alone = {.name = "swapped-address"};
+    if (argc > 1 && !strcmp(argv[1], alone.name)) {
+        cause = &alone;
+        return resolve_swapped();
+    }
     for (size_t i = 0; i < sizeof causes / sizeof *causes; i++)
         if (argc > 1 && !strcmp(argv[1], causes[i].name))
             cause = &causes[i];
