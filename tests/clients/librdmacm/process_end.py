@@ -132,8 +132,8 @@ def client_is_killed(suite):
         wait_until(lambda: not pair.client_cleanup.there(), "with the answer all is done", SOON)
 
 
-def answers_for_the_dead(suite):
-    """While nothing leaves the server's host, its program ends; then the client disconnects."""
+def _log_of_a_late_disconnect(suite):
+    """The client's, which disconnects when the server's host has asked it four times in vain."""
     settle()
     with Pair(suite, "") as pair:
         lead_astray()
@@ -142,8 +142,17 @@ def answers_for_the_dead(suite):
         lead_back()
         os.kill(named(CLIENT, "idle_connection")[0], signal.SIGUSR1)
         pair.client.wait_for("disconnected", SOON)
-        if "MESSAGE_RECEIVED: DREP" not in pair.client_log() or "MESSAGE_RECEIVED: DREQ" in pair.client_log():
-            raise Failure(f"it got no answer:\n{pair.client_log()}")
+        return pair.client_log()
+
+
+def answers_for_the_dead(suite):
+    """While nothing leaves the server's host, its program ends; then the client disconnects. On a busy machine the last DREQ may come first."""
+    for _ in range(5):
+        log = _log_of_a_late_disconnect(suite)
+        if "MESSAGE_RECEIVED: DREQ" not in log:
+            break
+    if "MESSAGE_RECEIVED: DREP" not in log or "MESSAGE_RECEIVED: DREQ" in log:
+        raise Failure(f"it got no answer:\n{log}")
 
 
 def hurries_when_told(suite):
