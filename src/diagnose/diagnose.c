@@ -287,7 +287,7 @@ static bool is_one_of(struct part words, const char *text)
     return false;
 }
 
-/* `right`: words where the operator is '=', if it names no fact. */
+/* `right`: words where the relation is '=', if it names no fact. */
 static bool compare(const struct known *known, struct part left, struct part right, char relation)
 {
     const void *value = NULL, *others = NULL;

@@ -1,6 +1,7 @@
 #include "cm/address/address_query.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/container.h"
 #include "base/time_scale.h"
@@ -43,7 +44,7 @@ static void end_query(struct identifier *identifier, int error)
     struct cm_event *event = identifier_event(identifier, error ? CM_ADDR_ERROR : CM_ADDR_RESOLVED, -error);
     if (!event)
         return;
-    event->route = identifier->route;
+    memcpy(event->route.gid, identifier->query.destination.gid, sizeof event->route.gid); /* no route may be found */
     event_push(event);
 }
 
@@ -64,12 +65,10 @@ static void expired(struct timer *timer, nanos now)
         end_query(identifier, error == EAGAIN ? ETIMEDOUT : error);
 }
 
-static void wait_for_neighbor(struct identifier *identifier, const struct cm_address *destination,
-                              uint32_t milliseconds, nanos now)
+static void wait_for_neighbor(struct identifier *identifier, uint32_t milliseconds, nanos now)
 {
     identifier->state = IDENTIFIER_ADDR_QUERY;
     identifier->query.timer.expired = expired;
-    identifier->query.destination = *destination;
     identifier->query.until =
         milliseconds > INT32_MAX ? NANOS_NEVER : now + time_scaled(milliseconds * NANOS_MILLISECOND);
     identifier->query.asked = 0;
@@ -98,9 +97,10 @@ int address_query_start(struct identifier *identifier, const struct cm_address *
         return identifier_refuse(identifier, EINVAL, REASON_CM_FAMILIES,
                                  "family %u of the source, %u of the destination", identifier->source.family,
                                  destination->family);
+    identifier->query.destination = *destination;
     error = find_route(identifier, destination);
     if (error == EAGAIN)
-        wait_for_neighbor(identifier, destination, milliseconds, now);
+        wait_for_neighbor(identifier, milliseconds, now);
     else if (error && error != ENODEV)
         return identifier_refuse_address(identifier, error, REASON_CM_NO_ROUTE, "the destination", destination);
     else

@@ -141,8 +141,11 @@ static int find_port(const struct cm_address *address, struct cm_port *port)
 
 bool cm_address_is_here(const struct cm_address *address)
 {
+    int before = uncancelled_begin();
     struct cm_port port;
-    return !find_port(address, &port);
+    int error = find_port(address, &port);
+    uncancelled_end(before);
+    return !error;
 }
 
 /* An identifier that is bound to loopback beside networks has no device yet, as with Linux; libfabric then offers the

@@ -56,7 +56,8 @@ static const char *in_words(const uint8_t gid[16], char text[WORDS_GID])
     return words_gid(&copy, text);
 }
 
-/* True: it is an address of IPv4 that this host has with its bytes in the other order. */
+/* True: with its bytes in the other order it is a loopback address, which is no accident. Another address of this host
+ * may be one. */
 static bool add_destination(const uint8_t gid[16], char text[MORE])
 {
     char there[WORDS_GID], other[WORDS_GID];
@@ -70,7 +71,7 @@ static bool add_destination(const uint8_t gid[16], char text[MORE])
     snprintf(text + used, MORE - (size_t)used,
              ": with its bytes in the other order (htonl) it is %s, an address of this host",
              in_words(swapped.gid, other));
-    return true;
+    return cm_is_loopback(&swapped);
 }
 
 void cm_reason_log(const struct process *process, const struct cm_event *event)

@@ -1,7 +1,7 @@
 /* A connection of librdmacm between two processes that fails or ends: connected CAUSE [USER USER], where client and
- * server become these users. It prints the numbers of the
- * client's process and the server's, and the port, when that has happened, and ends with its input. The text of
- * `softverbs why --id` for each cause is in connection_story_test.py. */
+ * server become these users. It prints the numbers of the client's process and the server's, and the port, when that
+ * has happened, and ends with its input. The text of `softverbs why --id` for each cause is in
+ * connection_story_test.py. "swapped-address" is one process, which prints nothing. */
 #include <arpa/inet.h>
 #include <rdma/rdma_cma.h>
 #include <signal.h>

@@ -148,8 +148,11 @@ def an_address_without_htonl_is_logged():
     if os.readlink("/proc/self/ns/net") == os.readlink(f"/proc/{os.getppid()}/ns/net") or \
             subprocess.run(["ip", "route", "add", "1.0.0.0/8", "dev", "lo"], capture_output=True, check=False).returncode:
         raise cases.Skip("no network namespace can be made here, or no route in it")
-    said = expect(softverbs("run", "--log", "warn", "--", f"{cases.BUILD}/tests/tool/connected", "swapped-address"), 0, b"", None).stderr.decode()
-    assert "status -19, 1.0.0.127: with its bytes in the other order (htonl) it is 127.0.0.1, an address of this host: " in said and "(reason 605)" in said, said
+    for options, status, reason in (((), -19, 605), (("--inject", "when address: drop"), -110, 616)):  # and where no way is found
+        done = softverbs("run", "--log", "warn", *options, "--", f"{cases.BUILD}/tests/tool/connected", "swapped-address")
+        said = expect(done, 0, b"", None).stderr.decode()
+        assert f"status {status}, 1.0.0.127: with its bytes in the other order (htonl) it is 127.0.0.1, an address of this host: " in said, said
+        assert f"(reason {reason})" in said, said
 
 
 def _ask_as(user, tool, env, *options):
