@@ -53,7 +53,8 @@ struct cm_event {
     uint64_t argument;               /* CM_USER, CM_INTERNAL */
     struct cm_parameters parameters; /* length 0 and zeros without parameters */
     struct cm_ece ece;
-    struct cm_route route; /* CM_UNREACHABLE: the route of the requests; CM_ADDR_ERROR: `gid` alone; both without has_route */
+    struct cm_route
+        route; /* CM_UNREACHABLE: the route of the requests; CM_ADDR_ERROR: `gid` alone; both without has_route */
     bool has_route;
 };
 
