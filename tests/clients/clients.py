@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 
+from installation import install as install_build
 from patience import until
 
 BUILD = os.path.abspath(os.environ.get("SOFTVERBS_BUILD", os.path.join(os.path.dirname(__file__), "../../build")))
@@ -289,8 +290,7 @@ class Suite:
 
 def install(directory):
     """Installs the build below a directory that everybody may read; returns the directory of the command."""
-    subprocess.run(["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", directory],
-                   check=True, stdout=subprocess.DEVNULL)
+    install_build(BUILD, directory)
     for folder, _, names in os.walk(directory):
         if "softverbs" in names and os.access(os.path.join(folder, "softverbs"), os.X_OK):
             return folder

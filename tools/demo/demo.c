@@ -187,7 +187,7 @@ const struct command demo_command = {
             "\n"
             "Runs the distribution's ibv_rc_pingpong, or where that is not installed a\n"
             "ping-pong that comes with softverbs, and shows each command that it runs. The\n"
-            "files are in a directory of /tmp that is removed at the end.\n"
+            "files are in a directory below $TMPDIR, or /tmp, that is removed at the end.\n"
             "\n"
             "Exit status: 0, or 1 when a part of it failed.\n",
     .run = run_demo,

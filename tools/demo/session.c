@@ -42,7 +42,9 @@ static bool find_program(const char *name, char to[PLACE_PATH_MAX])
 bool session_begin(struct session *session)
 {
     char libraries[PLACE_PATH_MAX];
-    *session = (struct session){.directory = "/tmp/softverbs-demo-XXXXXX"};
+    const char *base = getenv("TMPDIR");
+    *session = (struct session){0};
+    snprintf(session->directory, PLACE_PATH_MAX, "%.*s/softverbs-demo-XXXXXX", PLACE_PATH_MAX - 32, base && *base == '/' ? base : "/tmp");
     if (place_libraries(libraries, session->why, sizeof session->why))
         return false;
     snprintf(session->own_pingpong, PLACE_PATH_MAX, "%.*s/softverbs-pingpong", PLACE_PATH_MAX - 32, libraries);
@@ -57,12 +59,13 @@ bool session_begin(struct session *session)
 
 static void remove_files(const char *directory)
 {
-    char path[512];
+    char path[PLACE_PATH_MAX];
     DIR *files = opendir(directory);
     for (struct dirent *entry; files && (entry = readdir(files));) {
         if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
             continue;
-        snprintf(path, sizeof path, "%s/%s", directory, entry->d_name);
+        if (snprintf(path, sizeof path, "%s/%s", directory, entry->d_name) >= (int)sizeof path)
+            continue;
         if (unlink(path) && errno == EISDIR)
             remove_files(path);
     }

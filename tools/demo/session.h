@@ -10,14 +10,14 @@
 enum { SESSION_WORDS = 32, SESSION_WHY = 512 };
 
 struct session {
-    char directory[64];                /* of this demonstration alone: outputs, captures, and where processes meet */
+    char directory[PLACE_PATH_MAX];    /* of this demonstration alone: outputs, captures, and where processes meet */
     char own_pingpong[PLACE_PATH_MAX]; /* softverbs' own program (pingpong.c) */
     char pingpong[PLACE_PATH_MAX];     /* ibv_rc_pingpong, or else that */
     bool installed;                    /* it is ibv_rc_pingpong */
     char why[SESSION_WHY];             /* the sentence of the call that failed last */
 };
 
-/* Finds the program, makes the directory, and makes it the working directory, so that each file is known by its name
+/* Finds the program, makes the directory below $TMPDIR or /tmp, and makes it the working directory, so that each file is known by its name
  * alone; or returns false with `why`. A session that began has to be ended. */
 bool session_begin(struct session *);
 

@@ -25,8 +25,10 @@ def _only(name):
     return directory if program else None
 
 
-def _directories():
-    return {name for name in os.listdir("/tmp") if name.startswith("softverbs-demo-")}
+def _place(name):
+    """A directory of one demonstration, so that the files of another test's are not counted."""
+    os.makedirs(f"{TEMPORARY}/{name}")
+    return f"{TEMPORARY}/{name}"
 
 
 def two_processes_exchange_messages_by_the_distributions_program():
@@ -54,9 +56,9 @@ def the_tour_explains_a_wrong_key_counts_losses_and_decodes():
 
 
 def its_files_are_removed_and_the_commands_can_be_copied():
-    before = _directories()
-    shown = expect(softverbs("demo", env={"PATH": _only("true")})).stdout.decode()
-    assert _directories() == before
+    place = _place("own")
+    shown = expect(softverbs("demo", env={"PATH": _only("true"), "TMPDIR": place})).stdout.decode()
+    assert not os.listdir(place)
     commands = re.findall(r"^  \$ (.*)$", shown, re.M)
     assert len(commands) == 2 and commands[1] == commands[0] + " 127.0.0.1" and commands[0].startswith("softverbs run -- softverbs-pingpong -p "), commands
 
@@ -75,10 +77,14 @@ def a_failure_is_shown_with_its_outputs():
     done = expect(softverbs("demo", env={"SOFTVERBS_LOG": "nonsense"}), 1, None, None)
     assert b"The demonstration failed: The server ended before it listened." in b" ".join(done.stderr.split()), done
     assert b'"softverbs doctor"' in done.stderr and b"nonsense" in done.stdout, done
-    before = _directories()
-    expect(softverbs("demo", env={"PATH": _broken()}), 1, None, [b"The demonstration failed: The client ended with the status 3."])
-    assert _directories() == before
+    place = _place("failed")
+    expect(softverbs("demo", env={"PATH": _broken(), "TMPDIR": place}), 1, None, [b"The demonstration failed: The client ended with the status 3."])
+    assert not os.listdir(place)
     expect(softverbs("demo", "now"), 2, b"", [b'"now" is not an argument'])
+
+
+def a_place_that_does_not_exist_is_named():
+    expect(softverbs("demo", env={"TMPDIR": f"{TEMPORARY}/nowhere"}), 1, None, [b"have no place", b"/nowhere/softverbs-demo-", b"No such file or directory"])
 
 
 def _broken():

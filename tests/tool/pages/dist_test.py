@@ -13,6 +13,7 @@ import zipfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import cases
+import installation
 from cases import BUILD, TEMPORARY, Skip, expect, softverbs, told
 
 DIST = f"{cases.TREE}/packaging/dist"
@@ -30,7 +31,7 @@ def _run(script, *arguments, status=0):
 def _tarball(directory, prepare=None):
     """A tarball of what this build installs, as packages.sh makes it; `prepare` changes the tree before."""
     top = f"{directory}/{NAME}"
-    subprocess.run(["meson", "install", "--no-rebuild", "--quiet", "--strip", "-C", BUILD, "--destdir", f"{directory}/root"], check=True, capture_output=True)
+    installation.install(BUILD, f"{directory}/root", "--strip")
     with open(f"{BUILD}/meson-info/intro-buildoptions.json", encoding="utf-8") as options:
         prefix = next(option["value"] for option in json.load(options) if option["name"] == "prefix")
     shutil.move(f"{directory}/root{prefix}", top)

@@ -1,4 +1,5 @@
 """The commands of the README, unchanged: for CI, installing, the manual, removing."""
+import contextlib
 import os
 import re
 import shutil
@@ -8,6 +9,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import cases
+import installation
 from cases import BUILD, TEMPORARY, TREE, Skip, told
 
 
@@ -93,20 +95,24 @@ def the_lines_for_CI_run():
     assert done.returncode == 0 and re.search(r"hca_id:\s+soft0", done.stdout), told(done)
 
 
-def _install(*arguments):
-    """Installs build/, as the README says; make knows no other directory, so others are installed as it does that."""
-    if BUILD == f"{TREE}/build":
-        return _command(["make", *arguments])
-    if arguments[0] == "uninstall":
-        raise Skip("make uninstall is for what make install has installed from build/")
-    return _command(["meson", "install", "--no-rebuild", "-C", BUILD], DESTDIR=arguments[1].partition("=")[2])  # meson 0.56 has no option
-
-
-def what_make_installs_has_a_manual_and_can_be_removed():
-    assert "`make install`" in _chapter("Install") and "man softverbs" in _chapter("Install")
-    root = f"{TEMPORARY}/root"
-    done = _install("install", f"DESTDIR={root}")
+def _installs(root):
+    """As the README says. make knows build/ alone; meson installs other builds."""
+    if BUILD != f"{TREE}/build":
+        return installation.install(BUILD, root)
+    done = _command(["make", "install", f"DESTDIR={root}"])
     assert done.returncode == 0, told(done)
+    return None
+
+
+def _is_removed(root):
+    if BUILD != f"{TREE}/build":
+        raise Skip("make uninstall is for what make install has installed from build/")
+    removed = _command(["make", "uninstall", f"DESTDIR={root}"])
+    left = [f"{folder}/{name}" for folder, _, names in os.walk(root) for name in names]
+    assert removed.returncode == 0 and not left, (told(removed), left)
+
+
+def _works(root):
     command = next(f"{folder}/softverbs" for folder, _, names in os.walk(root) if folder.endswith("/bin") and "softverbs" in names)
     pages = os.path.dirname(os.path.dirname(command)) + "/share/doc/softverbs"
     for page in ("README.md", "docs/how-to/debugging.md", "examples/first_connection.c"):
@@ -123,9 +129,15 @@ def what_make_installs_has_a_manual_and_can_be_removed():
     for page in ("softverbs", "softverbs.conf"):
         shown = _command(["man", "-M", pages, page], MANPAGER="cat", MANWIDTH="80")
         assert shown.returncode == 0 and "NAME" in shown.stdout and page in shown.stdout, told(shown)
-    removed = _install("uninstall", f"DESTDIR={root}")
-    left = [f"{folder}/{name}" for folder, _, names in os.walk(root) for name in names]
-    assert removed.returncode == 0 and not left, (told(removed), left)
+
+
+def what_make_installs_has_a_manual_and_can_be_removed():
+    assert "`make install`" in _chapter("Install") and "man softverbs" in _chapter("Install")
+    root = f"{TEMPORARY}/root"
+    with contextlib.nullcontext() if BUILD != f"{TREE}/build" else installation.alone(BUILD):
+        _installs(root)
+        _works(root)
+        _is_removed(root)
 
 
 if __name__ == "__main__":
