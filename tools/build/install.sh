@@ -3,14 +3,15 @@
 # and DESTDIR as make's variables; uninstall wants the same as install had.
 set -eu
 cd "$(dirname "$0")/../.."
-prefix=${PREFIX:-/usr/local} libdir=${LIBDIR:-lib}
+prefix=${PREFIX:-/usr/local} libdir=${LIBDIR:-lib} notes=build/meson-logs/install-log.txt log=build/installed.txt
 case $1 in
 install)
-    log=build/meson-logs/install-log.txt
-    if [ -e "$log" ] && [ ! -w "$log" ]; then
-        echo "install.sh: $log is of another user, who installed from here before; remove it, or install as that user." >&2
-        exit 1
-    fi
+    for file in "$notes" "$log"; do
+        if [ -e "$file" ] && [ ! -w "$file" ]; then
+            echo "install.sh: $file is of another user, who installed from here before; remove it, or install as that user." >&2
+            exit 1
+        fi
+    done
     tools/build/build.sh build -Dtests=false
     meson introspect --buildoptions build | python3 -c '
 import json, sys
@@ -19,10 +20,10 @@ sys.exit((now["prefix"], now["libdir"]) != tuple(sys.argv[1:]))' "$prefix" "$lib
         meson configure build -Dprefix="$prefix" -Dlibdir="$libdir"
     tools/build/build.sh build -Dtests=false # what the new prefix changes
     meson install --no-rebuild -C build >/dev/null
+    cp "$notes" "$log" # a package that is made later leaves these in place
     echo "Installed softverbs in ${DESTDIR:-}$prefix"
     ;;
 uninstall) # what meson has noted: files, and the directories that it made, unless others use them
-    log=build/meson-logs/install-log.txt
     [ -f "$log" ] || { echo "install.sh: build/ has no record of an installation." >&2; exit 1; }
     grep -v '^#' "$log" | while IFS= read -r file; do
         if [ -d "$file" ] && [ ! -L "$file" ]; then

@@ -15,6 +15,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import cases
+import installation
 from cases import BUILD, TEMPORARY, TREE, Skip, softverbs, told
 
 try:
@@ -86,8 +87,9 @@ def _builds(name, commands, shell="bash"):
     path = _tools(directory)
     os.makedirs(f"{directory}/package")
     os.symlink(TREE, f"{directory}/softverbs-{VERSION}")
-    done = subprocess.run([shell, "-euc", commands], cwd=directory, capture_output=True, check=False, env={
-        **os.environ, "PATH": path, "srcdir": directory, "pkgdir": f"{directory}/package", "PREFIX": f"{directory}/package"})
+    with installation.alone(BUILD):
+        done = subprocess.run([shell, "-euc", commands], cwd=directory, capture_output=True, check=False, env={
+            **os.environ, "PATH": path, "srcdir": directory, "pkgdir": f"{directory}/package", "PREFIX": f"{directory}/package"})
     assert done.returncode == 0, told(done)
     with open(f"{directory}/asked", encoding="utf-8") as file:
         asked = file.read()
