@@ -34,6 +34,7 @@ static const nanos linger_least = NANOS_MICROSECOND / 2;
 static const nanos leaving_most = 500 * NANOS_MILLISECOND; /* the longest wait for the helper at the process's end */
 static const nanos writing_most = 5 * NANOS_SECOND;        /* the same, if the helper has a file to write then */
 static const nanos starving_most = 3 * NANOS_SECOND;       /* the same, if it has got no processor */
+static const nanos starving_late = 5 * NANOS_SECOND;       /* the same, if a device is to be opened again */
 static const nanos leaving_work = 20 * NANOS_MILLISECOND;  /* of a processor: in that time it has left, or can't */
 static const nanos linger_most = 20 * NANOS_MICROSECOND;
 /* The time that the helper looks on after a poll, if pollers leave all work to it, and the most after its last work: a
@@ -459,9 +460,11 @@ bool helper_stop(struct process *process)
     return helper_ends_within(process, deaf_timeout, deaf_timeout);
 }
 
-bool helper_has_ended(struct process *process)
+bool helper_ends_late(struct process *process)
 {
-    return helper_ends_within(process, 0, 0);
+    nanos most = process->helper.late ? 0 : starving_late;
+    process->helper.late = true;
+    return helper_ends_within(process, most ? leaving_most : 0, most);
 }
 
 /* Returns true if the helper may have much to write at the end. */

@@ -31,8 +31,9 @@ void helper_watch(struct process *);
  * wake it, since the program has closed our descriptors (closefrom(3)); its memory must stay. */
 bool helper_stop(struct process *);
 
-/* Returns true if the helper has ended, after helper_stop returned false. Never waits. */
-bool helper_has_ended(struct process *);
+/* Returns true if the helper has ended, after helper_stop returned false. The first call waits some seconds more for
+ * one that gets no processor, and later ones do not wait. Under the lock of joining. */
+bool helper_ends_late(struct process *);
 
 /* Ends the helper, which leaves the host first. Does not wait without end: exit may have been called in a signal
  * handler, and the interrupted thread's locks are never released then. */

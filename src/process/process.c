@@ -182,8 +182,8 @@ void process_watch_forks(void)
 }
 
 /* A helper that gets no processor ends after the device was closed, and until then its process has the place on the
- * host. It is waited for once, and looked after at each later opening. Under `joining`: no process joins, and no child
- * is forked, while half of it is there. */
+ * host. It is waited for then, once more when a device is opened, and looked after at each later opening. Under
+ * `joining`: no process joins, and no child is forked, while half of it is there. */
 static void end_late(bool (*has_ended)(struct process *))
 {
     if (!late || !has_ended(late))
@@ -192,12 +192,20 @@ static void end_late(bool (*has_ended)(struct process *))
     late = NULL;
 }
 
+static struct process *refuse_late(void)
+{
+    log_write(LOG_ERROR, "The library's thread of the devices that were closed has not ended: it gets no processor, or "
+                         "the program has closed its descriptors. Until it ends no device can be opened.");
+    errno = EBUSY;
+    return NULL;
+}
+
 /* Joins the host, under `joining`. A process that has left the host at its end does not return. */
 static struct process *use(const struct process_parts *parts)
 {
     if (!the_process) {
-        end_late(helper_has_ended);
-        the_process = create(parts);
+        end_late(helper_ends_late);
+        the_process = late ? refuse_late() : create(parts);
     }
     if (!the_process)
         return NULL;

@@ -114,6 +114,7 @@ struct helper {
     pthread_t thread;
     struct follow follow;
     atomic_bool stopping;
+    bool late;                   /* helper_ends_late has waited for it; under the lock of joining */
     _Atomic nanos frozen;        /* until then it does nothing, as a script asked */
     atomic_bool ending;          /* it leaves the host before it ends */
     bool watches;                /* it looks for hangs: a line about them would be printed */
