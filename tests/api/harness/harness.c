@@ -91,34 +91,36 @@ static long size_of_log(void)
     return stat(path, &log) ? 0 : (long)log.st_size;
 }
 
-/* The last line that the library logged, in any process of the case; "" when it logged nothing. */
-static void find_last_reason(char *to, size_t size)
+/* The last two lines that the library logged, in any process of the case; "" when it logged nothing. The one before a
+ * reason often says why. */
+static void find_last_lines(char *to, size_t size)
 {
-    char path[128], line[1024];
+    char path[128], line[1024], before[1024] = "";
     snprintf(path, sizeof path, "%s/" LOG_NAME, harness.directory);
     FILE *log = fopen(path, "re");
     to[0] = '\0';
     if (log)
         fseek(log, harness.logged, SEEK_SET);
-    while (log && fgets(line, sizeof line, log))
-        if (strstr(line, "(reason "))
-            snprintf(to, size, "# last reason: %s", line);
+    while (log && fgets(line, sizeof line, log)) {
+        snprintf(to, size, "%s%s# %s", *before ? "# " : "", before, line);
+        memcpy(before, line, sizeof before);
+    }
     if (log)
         fclose(log);
 }
 
 static __attribute__((format(printf, 1, 2))) void say_failed(const char *format, ...)
 {
-    char what[1024], reason[1100];
+    char what[1024], lines[2100];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
-    find_last_reason(reason, sizeof reason);
-    printf("not ok %u - %s\n# %s\n%s", ++harness.count, harness.name, what, reason);
+    find_last_lines(lines, sizeof lines);
+    printf("not ok %u - %s\n# %s\n%s", ++harness.count, harness.name, what, lines);
     fflush(stdout);
     if (!is_heard_twice())
-        fprintf(stderr, "not ok %u - %s\n# %s\n%s", harness.count, harness.name, what, reason);
+        fprintf(stderr, "not ok %u - %s\n# %s\n%s", harness.count, harness.name, what, lines);
     harness.failed++;
 }
 
