@@ -4,8 +4,15 @@
 # Settings of Python that the caller has set for itself change the order of what a test and its children write: they are unset.
 unset PYTHONUNBUFFERED PYTHONPATH PYTHONSTARTUP PYTHONOPTIMIZE
 SOFTVERBS_DIR=$(mktemp -d /dev/shm/softverbs-test-XXXXXX 2>/dev/null) || SOFTVERBS_DIR=$(mktemp -d) || exit 99
-export SOFTVERBS_DIR
+TEST_OF=$SOFTVERBS_DIR # marks all processes of the test
+export SOFTVERBS_DIR TEST_OF
 trap 'rm -rf "$SOFTVERBS_DIR"' EXIT
-trap 'exit 143' TERM
-trap 'exit 130' INT
+# A test that is ended before its time leaves processes that poll, some of another user or session, and later tests would lack the processor.
+end_all() {
+    # shellcheck disable=SC2046 # numbers of processes
+    set -- $(grep -lszx "TEST_OF=$TEST_OF" /proc/[0-9]*/environ | sed 's|/proc/\([0-9]*\)/.*|\1|' | grep -vx $$)
+    [ $# = 0 ] || kill -9 "$@" 2>/dev/null
+}
+trap 'end_all; exit 143' TERM
+trap 'end_all; exit 130' INT
 "$@"
