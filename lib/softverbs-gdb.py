@@ -189,7 +189,7 @@ def _substitutes(layout):
 # -- a story, in the form that src/verbs/ask/qp_story_report.c writes
 
 def _wrong_address(address, base, size):
-    """As wrong_address_find (src/verbs/memory/wrong_address.h)."""
+    """As wrong_address_find (src/link/wrong_address.h)."""
     swapped, halves = int.from_bytes(address.to_bytes(8, "little"), "big"), (0, 2**32 - 1)
     if (address - base) % 2**64 < size:
         return {}

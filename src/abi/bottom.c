@@ -2,6 +2,7 @@
 
 #include "verbs/create/dm_allocate.h"
 #include "verbs/kinds/ethernet/wq_create.h"
+#include "verbs/life/questions.h"
 #include "verbs/queue/cq_ex.h"
 #include "verbs/send/qp_ex.h"
 
@@ -16,5 +17,5 @@ static void __attribute__((constructor(101))) begin(void)
     cq_bottom(&bottom);
     wq_bottom(&bottom);
     dm_bottom(&bottom);
-    calls_begin(&bottom);
+    calls_begin(&bottom, &own_questions);
 }

@@ -9,8 +9,8 @@
  *
  * Joining:
  * 1. The layer gets all that is below it; no thread knows it yet. Programs read what they call plainly, so on
- *    processors that may load the functions below before that, the kernel puts a fence into each thread (on x86-64 no fence
- *    is needed, so a refusal of the kernel does no harm).
+ *    processors that may load the functions below before that, the kernel puts a fence into each thread (on x86-64 no
+ * fence is needed, so a refusal of the kernel does no harm).
  * 2. The chains of slow calls (CALL).
  * 3. The chains of fast calls (HELD), in the tables.
  * 4. The same in the structs of all holders, whose functions programs call.
@@ -34,6 +34,7 @@
 #include <stddef.h>
 
 #include "base/static_lock.h"
+#include "calls/questions.h"
 #include "link/fence.h"
 
 /* The tables, as what they are: pointers in a row. */
@@ -54,6 +55,7 @@ static const struct calls *bottom;
 static struct calls top;
 
 const struct calls *_Atomic calls_top;
+const struct calls_questions *calls_questions;
 
 static function *get(const struct calls *calls, size_t at)
 {
@@ -119,9 +121,10 @@ static void insert(struct calls_layer *joining)
     joining->around = true;
 }
 
-void calls_begin(const struct calls *calls)
+void calls_begin(const struct calls *calls, const struct calls_questions *answers)
 {
     bottom = calls;
+    calls_questions = answers;
     copy(&top, calls);
 }
 

@@ -31,6 +31,7 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
+struct calls_questions;
 struct ucma_call; /* calls/command.h */
 
 /* A function for each call. calls.c relies on the order: first CALL, then HELD. Read a table that others can see by
@@ -78,9 +79,10 @@ void calls_take_off(struct calls_layer *);
 
 /* --- below: for code that makes and answers calls */
 
-/* Sets the bottom of all layers, which lives for ever; call it before any layer is put around. Where objects differ,
- * its functions of HELD find their work by the object. */
-void calls_begin(const struct calls *bottom);
+/* Sets the bottom of all layers, and their questions (calls/questions.h); both live for ever. Call it
+ * before any layer is put around. Where objects differ, the bottom's functions of HELD find their work by the object.
+ */
+void calls_begin(const struct calls *bottom, const struct calls_questions *);
 
 /* The functions that programs' calls use; NULL: there is no layer. */
 extern const struct calls *_Atomic calls_top;

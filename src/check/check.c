@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/settings.h"
+#include "calls/questions.h"
 #include "check/destroyed/callers.h"
 #include "check/destroyed/guards.h"
 #include "check/destroyed/kept_handles.h"
@@ -19,7 +20,6 @@
 #include "check/outside/truncates.h"
 #include "check/outside/unmaps.h"
 #include "diag/log.h"
-#include "verbs/memory/past_regions.h"
 
 /* atexit(3) of the C library for a function that belongs to no library: it is called when the process ends, not when a
  * library does. */
@@ -39,7 +39,7 @@ static void report_at_exit(void *unused)
 }
 
 /* Writes where the program deregistered the region that had the key; false: that is not known. */
-static bool describe_end(uint32_t key, char text[PAST_PLACE])
+static bool describe_end(uint32_t key, char text[CALLS_WORDS_OF_PLACE])
 {
     struct symbol symbol;
     char words[SYMBOL_SIZE];
@@ -51,7 +51,7 @@ static bool describe_end(uint32_t key, char text[PAST_PLACE])
         return false;
     symbol_find(place, &symbol);
     symbol_describe(&symbol, words);
-    snprintf(text, PAST_PLACE, "%.95s", words);
+    snprintf(text, CALLS_WORDS_OF_PLACE, "%.95s", words);
     return true;
 }
 
@@ -70,7 +70,7 @@ void check_begin(void)
     callers_begin();
     symbol_begin();
     finding_file_begin();
-    past_regions_set_places(describe_end);
+    calls_questions->name_ends(describe_end);
     bool given_up = rule_chosen.rules[RULE_REGION_GIVEN_UP];
     if (given_up || rule_chosen.rules[RULE_BUFFER_FREED])
         frees_begin();

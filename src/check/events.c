@@ -3,21 +3,22 @@
 #include <poll.h>
 #include <pthread.h>
 
+#include "calls/questions.h"
 #include "check/hooks_call.h"
 #include "check/idle.h"
 #include "check/layer.h"
 #include "check/shadow/event_count.h"
 #include "check/shadow/refusals.h"
-#include "verbs/queue/cq.h"
 
 /* An adapter that looks at new entries only raises an event for those that come from here on. */
 static void note_arming(struct shadow *cq, bool solicited_only)
 {
-    uint32_t tail = cq_ring_tail(&((const struct cq *)cq->handle)->ring);
-    if (cq->cq.armed.now && tail != cq->cq.armed.tail)
+    struct calls_cq_entries entries = {0};
+    bool known = calls_questions->cq_entries(cq->handle, &entries);
+    if (cq->cq.armed.now && known && entries.added != cq->cq.armed.tail)
         cq->cq.armed.raised++;
     cq->cq.armed.now = !solicited_only;
-    cq->cq.armed.tail = tail;
+    cq->cq.armed.tail = entries.added;
 }
 
 /* The event is of the last arming if no earlier one has raised it. */

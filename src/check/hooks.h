@@ -2,19 +2,11 @@
  * them are called under the shadow's lock, and end in finding_add. */
 #pragma once
 
+#include "calls/questions.h"
 #include "check/findings/finding.h"
 #include "check/shadow/memory.h"
 #include "check/shadow/shadow.h"
 #include "diag/diag.h"
-
-/* A completion that the program has polled. */
-struct hooks_completion {
-    uint64_t wr_id;
-    uint32_t qp_number, length;
-    enum ibv_wc_status status;
-    enum ibv_wc_opcode opcode;
-    const char *end; /* the words for an error (verbs/ask/qp_words.h); NULL: there are none */
-};
 
 /* What becomes of memory. */
 struct hooks_memory {
@@ -74,7 +66,7 @@ struct hooks {
     void (*taken)(struct shadow *owner, const struct wqe *);
     /* A completion shows that the work has ended: its own, or a later one, which is given then. `qp` is the QP of the
      * completion, also for a receive of an SRQ. */
-    void (*completed)(struct shadow *qp, struct wqe *, const struct hooks_completion *);
+    void (*completed)(struct shadow *qp, struct wqe *, const struct calls_completion *);
     /* The library took no more work of this post. `owner` is a QP, or the SRQ of a receive. */
     void (*refused)(struct shadow *owner, const struct shadow_refused *);
     /* A call of a builder out of turn; the library has not seen it yet. */

@@ -4,15 +4,14 @@
 #include <unistd.h>
 
 #include "base/read_clock.h"
+#include "calls/questions.h"
 #include "check/hooks_call.h"
-#include "verbs/ask/qp_words.h"
-#include "verbs/queue/cq.h"
 
 /* Queue pairs that have no receive. More than these are not looked at. */
 enum { SUSPECTS = 16 };
 
 struct suspects {
-    struct process *process;
+    void *space; /* of the numbers */
     unsigned count;
     uint32_t numbers[SUSPECTS];
 };
@@ -56,7 +55,7 @@ static void collect(struct suspects *suspects, const struct shadow *cq_or_channe
     TAILQ_FOREACH (qp, shadow_all(), siblings) {
         if (suspects->count == SUSPECTS || !is_suspect(qp, cq_or_channel))
             continue;
-        suspects->process = ((const struct cq *)qp->qp.recv_cq->handle)->process;
+        suspects->space = calls_questions->numbers(qp->qp.recv_cq->handle);
         suspects->numbers[suspects->count++] = qp->number;
     }
 }
@@ -66,7 +65,7 @@ static void look(const struct suspects *suspects, void (*note)(struct shadow *qp
 {
     for (unsigned at = 0; at < suspects->count; at++) {
         uint64_t sent;
-        bool known = qp_words_rnrs(suspects->process, suspects->numbers[at], &sent);
+        bool known = calls_questions->number_rnrs(suspects->space, suspects->numbers[at], &sent);
         shadow_lock();
         struct shadow *qp = shadow_find_number(SHADOW_QP, suspects->numbers[at]);
         if (qp && !known)
@@ -151,12 +150,14 @@ static enum stage advance(struct shadow *cq)
 {
     enum { LONG = 1000000000 /* ns */ };
     uint64_t now = read_clock(CLOCK_MONOTONIC);
-    uint32_t tail = cq_ring_tail(&((const struct cq *)cq->handle)->ring);
-    bool begins = !cq->cq.idle.since || tail != cq->cq.idle.tail;
+    struct calls_cq_entries entries;
+    if (!calls_questions->cq_entries(cq->handle, &entries))
+        return GOES_ON;
+    bool begins = !cq->cq.idle.since || entries.added != cq->cq.idle.tail;
     if (!begins && now - cq->cq.idle.since < LONG)
         return GOES_ON;
     cq->cq.idle.since = now;
-    cq->cq.idle.tail = tail;
+    cq->cq.idle.tail = entries.added;
     return begins ? BEGINS : IS_LONG;
 }
 

@@ -3,6 +3,8 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/likely.h"
+#include "calls/questions.h"
 #include "check/destroyed/callers.h"
 #include "check/idle.h"
 #include "check/layer.h"
@@ -10,8 +12,6 @@
 #include "check/shadow/domain.h"
 #include "check/shadow/flight.h"
 #include "check/shadow/refusals.h"
-#include "verbs/ask/qp_words.h"
-#include "verbs/queue/cq.h"
 
 static uintptr_t self(void)
 {
@@ -20,8 +20,12 @@ static uintptr_t self(void)
 
 static bool is_of_domain(const struct ibv_cq *ibv)
 {
-    const struct parent_domain *domain = ((const struct cq *)ibv)->domain;
-    return domain && domain->td;
+    return calls_questions->cq_made(ibv).has_thread_domain;
+}
+
+static bool is_of_one_thread(const struct ibv_cq *ibv)
+{
+    return calls_questions->cq_made(ibv).create_flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
 }
 
 /* The entries that it was armed for, or that were there before, are seen now. */
@@ -38,7 +42,8 @@ static void note_poll(const struct ibv_cq *ibv)
 /* Notes that a poll has ended before the queue was empty. */
 static void note_left(const struct ibv_cq *ibv)
 {
-    if (!ibv->channel || cq_ring_is_empty(&((const struct cq *)ibv)->ring))
+    struct calls_cq_entries entries;
+    if (!ibv->channel || !calls_questions->cq_entries(ibv, &entries) || !entries.waiting)
         return;
     shadow_lock();
     struct shadow *cq = shadow_find(SHADOW_CQ, ibv);
@@ -60,7 +65,7 @@ static void begin_polling(const struct ibv_cq *ibv)
     hooks_see_use(SHADOW_CQ, ibv, "ibv_poll_cq");
     if (ibv->channel || is_of_domain(ibv))
         note_poll(ibv);
-    if (!(((const struct cq *)ibv)->create_flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED))
+    if (!is_of_one_thread(ibv))
         return;
     shadow_lock();
     struct shadow *cq = shadow_find(SHADOW_CQ, ibv);
@@ -75,7 +80,7 @@ static void end_polling(const struct ibv_cq *ibv)
 {
     if (is_of_domain(ibv))
         leave_domain(ibv);
-    if (!(((const struct cq *)ibv)->create_flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED))
+    if (!is_of_one_thread(ibv))
         return;
     shadow_lock();
     struct shadow *cq = shadow_find(SHADOW_CQ, ibv);
@@ -97,11 +102,10 @@ static void poison(struct ibv_wc *wc)
 }
 
 /* Under no lock of the library or the checker, as the words need the queue pair's. */
-static void complete_failed(const struct ibv_cq *ibv, struct hooks_completion *completion, unsigned vendor_err)
+static void complete_failed(const struct ibv_cq *ibv, struct calls_completion *completion)
 {
-    char text[QP_TELL_ENDED];
-    const struct qp_end end = {completion->wr_id, completion->qp_number, completion->status, vendor_err};
-    if (rule_chosen.rules[RULE_FAILED_WORK] && qp_words_of_end(((const struct cq *)ibv)->process, &end, text))
+    char text[CALLS_WORDS_OF_END];
+    if (rule_chosen.rules[RULE_FAILED_WORK] && calls_questions->end_words(ibv, completion, text))
         completion->end = text;
     shadow_lock();
     flight_complete(completion);
@@ -112,13 +116,14 @@ static void complete_list(const struct ibv_cq *cq, struct ibv_wc *list, int coun
 {
     shadow_lock();
     for (struct ibv_wc *wc = list; wc < list + count; wc++) {
-        struct hooks_completion completion = {wc->wr_id, wc->qp_num, wc->byte_len, wc->status, wc->opcode, NULL};
+        struct calls_completion completion = {wc->wr_id,  wc->qp_num,     wc->byte_len, wc->status,
+                                              wc->opcode, wc->vendor_err, NULL};
         if (likely(!wc->status)) {
             flight_complete(&completion);
             continue;
         }
         shadow_unlock();
-        complete_failed(cq, &completion, wc->vendor_err);
+        complete_failed(cq, &completion);
         if (rule_chosen.rules[RULE_FAILED_FIELD])
             poison(wc);
         shadow_lock();
@@ -126,10 +131,9 @@ static void complete_list(const struct ibv_cq *cq, struct ibv_wc *list, int coun
     shadow_unlock();
 }
 
-/* A destroyed CQ whose handle is kept has no ring any more. */
 static bool cq_is_lost(const struct ibv_cq *ibv, const char *call)
 {
-    return unlikely(!((const struct cq *)ibv)->memory.memory) && hooks_is_gone(SHADOW_CQ, ibv, call);
+    return unlikely(calls_questions->cq_is_gone(ibv)) && hooks_is_gone(SHADOW_CQ, ibv, call);
 }
 
 /* After a post that was refused. */
@@ -176,11 +180,9 @@ static int poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *list)
 /* The entry that an iterator shows, with what the program may not have asked for. */
 static void complete_shown(struct ibv_cq_ex *ibv)
 {
-    const struct completion *shown = &((const struct cq *)ibv)->current;
-    struct hooks_completion completion = {shown->id,     shown->qp_number, shown->length,
-                                          shown->status, shown->opcode,    NULL};
-    if (unlikely(shown->status))
-        return complete_failed(ibv_cq_ex_to_cq(ibv), &completion, shown->reason);
+    struct calls_completion completion = calls_questions->cq_shown(ibv);
+    if (unlikely(completion.status))
+        return complete_failed(ibv_cq_ex_to_cq(ibv), &completion);
     shadow_lock();
     flight_complete(&completion);
     shadow_unlock();
@@ -233,8 +235,7 @@ static void end_poll(struct ibv_cq_ex *cq)
 
 static void note_read(const struct ibv_cq_ex *ibv, uint64_t flag, const char *call)
 {
-    const struct cq *cq = (const struct cq *)ibv;
-    if (!(flag & ~cq->wc_flags) && !ibv->status)
+    if (!(flag & ~calls_questions->cq_made((const struct ibv_cq *)ibv).wc_flags) && !ibv->status)
         return;
     shadow_lock();
     struct shadow *shadow = shadow_find(SHADOW_CQ, ibv);

@@ -8,7 +8,6 @@
 #include "check/shadow/flight.h"
 #include "check/shadow/refusals.h"
 #include "events/refusal.h"
-#include "verbs/qp/qp_datapath.h"
 
 /* The return address of a function of the data path is in the program: it calls through pointers in its structs. */
 #define POSTED PLACE_OF_POST
@@ -143,12 +142,9 @@ static void end_receives(enum shadow_kind kind, const void *owner, uint64_t firs
 /* Looks at the RNR NAKs to peers whose messages found no receive. */
 static void see_rnrs(struct ibv_qp *ibv)
 {
-    struct qp *qp = (struct qp *)ibv;
-    if (!rule_chosen.rules[RULE_RECEIVES_RAN_OUT])
+    uint64_t sent;
+    if (!rule_chosen.rules[RULE_RECEIVES_RAN_OUT] || !calls_questions->qp_rnrs(ibv, &sent))
         return;
-    lock_take(&qp->lock);
-    uint64_t sent = counts_number(&qp_flow(qp)->counts, EVENT_RNR_SENT);
-    lock_release(&qp->lock);
     shadow_lock();
     struct shadow *shadow = shadow_find(SHADOW_QP, ibv);
     if (shadow && sent > shadow->qp.rnrs) {

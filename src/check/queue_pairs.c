@@ -1,12 +1,12 @@
 /* The calls that make and change queue pairs. */
 #include <errno.h>
 
+#include "calls/qp_types.h"
+#include "calls/questions.h"
 #include "calls/subject.h"
 #include "check/layer.h"
 #include "check/rule.h"
 #include "check/shadow/created.h"
-#include "verbs/life/qp_ends.h"
-#include "verbs/qp/kind.h"
 
 /* The wishes of a program for a queue pair. */
 struct wishes {
@@ -29,8 +29,8 @@ static void note_qp(struct ibv_qp *qp, const struct ibv_qp_cap *cap, const struc
         shadow->qp.signals_all = wishes->signals_all;
         shadow->qp.builders = wishes->builders;
         shadow->qp.inline_asked = wishes->inline_data;
-        shadow->qp.datagrams = 1u << qp->qp_type & qp_kind_types(QP_DATAGRAM);
-        shadow->qp.may_lose_parts = !(1u << qp->qp_type & (qp_kind_types(QP_RELIABLE) | qp_kind_types(QP_DATAGRAM)));
+        shadow->qp.datagrams = qp_type_traits(qp->qp_type) & QP_DATAGRAM;
+        shadow->qp.may_lose_parts = !(qp_type_traits(qp->qp_type) & (QP_RELIABLE | QP_DATAGRAM));
         shadow->td = created_td_of(qp->pd);
         HOOKS_CALL(memory.queued, shadow);
     }
@@ -99,7 +99,7 @@ static int query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struc
     return result;
 }
 
-static struct shadow_connection connection_of(const struct end *end)
+static struct shadow_connection connection_of(const struct calls_end *end)
 {
     return (struct shadow_connection){.peer = end->peer,
                                       .sq_psn = end->sq_psn,
@@ -122,8 +122,8 @@ static void note_peer(struct shadow_qp *qp, const struct ibv_qp_attr *attr, int 
 
 static void meet(struct ibv_qp *qp)
 {
-    struct end own, peer;
-    if (!qp_ends_meet(qp, &own, &peer))
+    struct calls_end own, peer;
+    if (!calls_questions->qp_meets(qp, &own, &peer))
         return;
     const struct shadow_connection other = connection_of(&peer);
     shadow_lock();

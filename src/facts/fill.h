@@ -4,7 +4,7 @@
  *
  *     FACTS_cq(FACT_FILL)
  *
- * Facts that are MADE are left as they are. The words for the numbers of verbs are in verbs/object/words.h. */
+ * Facts that are MADE are left as they are. The words for the numbers of verbs are in events/words.h. */
 #pragma once
 
 #include "facts/facts.h"

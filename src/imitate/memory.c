@@ -2,7 +2,7 @@
 
 #include "events/refusal.h"
 #include "imitate/layer.h"
-#include "verbs/memory/vma.h"
+#include "link/vma.h"
 
 /* A device does without the accesses that are optional. */
 static int check_access(unsigned access)

@@ -59,8 +59,7 @@ static void round_sizes(const struct limits *limits, struct ibv_qp_cap *cap)
 
 static bool has(enum ibv_qp_type type, uint32_t trait)
 {
-    const struct qp_kind *kind = qp_kind_find(type);
-    return kind && kind->traits & trait;
+    return qp_type_traits(type) & trait;
 }
 
 /* The program has its own sizes back where the call fails. */

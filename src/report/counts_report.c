@@ -7,11 +7,11 @@
 
 enum { CNP = SERVICE_CNP << 5 | 1 };
 
-/* Ranges of diag.def: the reasons why our work ends in an error lie between those of packets and those of peers'
- * refused requests. */
+/* Ranges of diag.def: the reasons why our work ends in an error are after the ranges of packets and before the range of
+ * peers' refused requests. */
 enum { REQUESTER = 100, RESPONDER = 200 };
 
-/* The counts in a report: those of a queue pair, a device or no owner, and for the strays those that peers make. */
+/* The counts in a report, of a queue pair, a device or no owner; the strays are counts that peers make. */
 struct reported {
     const struct counts_total *total;
     const uint64_t *by_peers; /* NULL: not there */

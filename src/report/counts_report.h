@@ -1,4 +1,4 @@
-/* The counts, as JSON: the keys are those of events/events.def. */
+/* The counts, as JSON, with the keys of events/events.def. */
 #pragma once
 
 #include <stdio.h>

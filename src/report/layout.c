@@ -13,12 +13,12 @@
 #include "events/last_events.h"
 #include "events/lines.h"
 #include "events/story.h"
+#include "events/words.h"
 #include "facts/facts.h"
 #include "gsi/cm/cm.h"
 #include "report/object_types.h"
 #include "verbs/ask/qp_story_report.h"
 #include "verbs/object/acknowledgements.h"
-#include "verbs/object/words.h"
 #include "wire/op.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))

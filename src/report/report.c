@@ -8,6 +8,7 @@
 #include "config/config.h"
 #include "config/device_state.h"
 #include "diag/clean.h"
+#include "events/words.h"
 #include "facts/fill.h"
 #include "gsi/cm/cm_report.h"
 #include "process/port_state.h"
@@ -27,7 +28,6 @@
 #include "verbs/ask/srq_report.h"
 #include "verbs/kinds/srq_tags.h"
 #include "verbs/object/acknowledgements.h"
-#include "verbs/object/words.h"
 #include "verbs/queue/comp_channel.h"
 
 /* A connected queue pair looks for its peer when it sends; until then the directory is asked. */

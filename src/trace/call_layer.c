@@ -9,12 +9,12 @@
 #include "base/result.h"
 #include "base/text/text.h"
 #include "calls/calls.h"
+#include "calls/qp_types.h"
+#include "events/words.h"
 #include "script/answers.h"
 #include "trace/call_names.h"
 #include "trace/command.h"
 #include "trace/value.h"
-#include "verbs/object/words.h"
-#include "verbs/qp/kind.h"
 
 enum { ROOM_OF_RESULT = 160 };
 
@@ -416,8 +416,7 @@ static int traced_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ib
     text_begin(&line, "ibv_post_send", TRACE_TEXT - ROOM_OF_RESULT);
     VALUE_ARGUMENT(&line, qp)
     text_add_name(&line, "wr");
-    const struct qp_kind *kind = qp_kind_find(qp->qp_type);
-    value_send_requests(&line, wr, kind && (kind->traits & QP_DATAGRAM));
+    value_send_requests(&line, wr, qp_type_traits(qp->qp_type) & QP_DATAGRAM);
     begin_clock(&line);
     int result = calls_get(&layer.below, ibv_post_send)(qp, wr, bad);
     begin_result(&line);

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "events/words.h"
 #include "ring/trace_ring.h"
-#include "verbs/object/words.h"
 
 /* --- forms of values; `at` has no alignment */
 

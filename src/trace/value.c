@@ -3,8 +3,8 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-#include "verbs/object/words.h"
-#include "verbs/qp/kind.h"
+#include "calls/qp_types.h"
+#include "events/words.h"
 
 enum { MOST_ELEMENTS = 4, MOST_REQUESTS = 4 };
 
@@ -216,8 +216,8 @@ void value_ibv_recv_wr(struct trace_line *line, const char *name, uint64_t value
 
 static const char *type_word(enum ibv_qp_type type)
 {
-    const struct qp_kind *kind = qp_kind_find(type);
-    return kind ? kind->name : "?";
+    const char *name = qp_type_name(type);
+    return name ? name : "?";
 }
 
 static void capacities(struct trace_line *line, bool *first, const struct ibv_qp_cap *cap)

@@ -24,7 +24,7 @@ sys.dont_write_bytecode = True
 from tree import SUPPORT, read_layers, report, strip
 
 INCLUDED_MOST = 22
-INCLUDED = {"runtime/clock.h": 25, "verbs/object/words.h": 25}  # the time, and the words of numbers
+INCLUDED = {"runtime/clock.h": 25, "events/words.h": 25}  # the time, and the words of numbers
 
 
 def read_sources(top):

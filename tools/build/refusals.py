@@ -26,7 +26,7 @@ PLAIN = {
     "src/verbs/context/import.c": 2,  # a disk that is full: the wrapper has the kernel's words
     "src/verbs/kinds/ethernet/flow.c": 1,  # chooses the errno for refuse
     "src/verbs/kinds/srq_tags.c": 1,  # chooses the errno for refuse_in
-    "src/verbs/memory/vma.c": 2,  # its callers refuse
+    "src/link/vma.c": 2,  # its callers refuse
     "src/verbs/queue/cq_ex.c": 2,  # ENOENT of ibv_start_poll and ibv_next_poll: nothing is there
     "src/verbs/send/post.c": 1,  # chooses the errno for refuse_in
 }

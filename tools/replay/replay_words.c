@@ -7,7 +7,7 @@
 #include "diag/diag.h"
 #include "events/drops.h"
 #include "events/lines.h"
-#include "verbs/object/words.h"
+#include "events/words.h"
 #include "wire/op.h"
 #include "wire/wire.h"
 

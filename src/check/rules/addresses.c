@@ -1,9 +1,7 @@
 /* The needs of addresses on adapters. */
+#include "calls/questions.h"
 #include "check/hooks.h"
-#include "config/device_state.h"
-#include "config/gid.h"
-#include "config/link_layer.h"
-#include "verbs/context/context_open.h"
+#include "wire/grh.h"
 
 static struct finding_about about(enum rule rule, const struct shadow *shadow)
 {
@@ -11,15 +9,14 @@ static struct finding_about about(enum rule rule, const struct shadow *shadow)
         .rule = rule, .kind = shadow_kind_name(shadow->kind), .number = shadow->number, .created = &shadow->created};
 }
 
-/* Packets between devices without a network interface need no IP header. */
 static void judge_families(const struct shadow *shadow, const struct ibv_ah_attr *attr)
 {
-    const struct device *device = context_of((struct ibv_context *)shadow->context)->device;
-    const struct device_state *now = device_now(device);
+    union ibv_gid from;
     const struct finding_about what = about(RULE_GID_FAMILIES, shadow);
-    if (!attr->is_global || link_layer_is_infiniband(device) || !device_state_has(now, attr->grh.sgid_index))
+    if (!attr->is_global ||
+        !calls_questions->ip_gid((struct ibv_context *)shadow->context, attr->grh.sgid_index, &from))
         return;
-    bool from_ipv4 = gid_is_ipv4(&now->gids[attr->grh.sgid_index]), to_ipv4 = gid_is_ipv4(&attr->grh.dgid);
+    bool from_ipv4 = grh_is_ipv4(from.raw), to_ipv4 = grh_is_ipv4(attr->grh.dgid.raw);
     if (from_ipv4 != to_ipv4)
         finding_add(&what, "The GID at sgid_index %u is one of IPv%u, and dgid one of IPv%u", attr->grh.sgid_index,
                     from_ipv4 ? 4 : 6, to_ipv4 ? 4 : 6);

@@ -2,9 +2,8 @@
 #include <fcntl.h>
 #include <pthread.h>
 
+#include "calls/questions.h"
 #include "check/hooks.h"
-#include "verbs/queue/comp_channel.h"
-#include "verbs/queue/cq.h"
 
 static struct finding_about about_queue(enum rule rule, const struct shadow *cq)
 {
@@ -16,10 +15,9 @@ static struct finding_about about_queue(enum rule rule, const struct shadow *cq)
 static bool has_other_event(const struct shadow *channel, const struct shadow *cq)
 {
     const struct shadow *other;
-    struct comp_channel *handle = (struct comp_channel *)channel->handle;
     TAILQ_FOREACH (other, shadow_all(), siblings)
         if (other != cq && other->kind == SHADOW_CQ && other->cq.channel == channel &&
-            comp_channel_has(handle, (const struct cq *)other->handle))
+            calls_questions->channel_has(channel->handle, other->handle))
             return true;
     return false;
 }
@@ -27,11 +25,11 @@ static bool has_other_event(const struct shadow *channel, const struct shadow *c
 /* The last poll was this thread's and left entries, and all of them were there when the queue was armed. */
 static uint32_t count_left(const struct shadow *channel, const struct shadow *cq)
 {
-    const struct cq_ring *ring = &((const struct cq *)cq->handle)->ring;
+    struct calls_cq_entries entries;
     bool left = cq->cq.leaver == (uintptr_t)pthread_self() && cq->cq.armed.now && !cq->cq.armed.raised &&
-                cq_ring_tail(ring) == cq->cq.armed.tail;
+                calls_questions->cq_entries(cq->handle, &entries) && entries.added == cq->cq.armed.tail;
     return left && !(fcntl((int)channel->number, F_GETFL) & O_NONBLOCK) && !has_other_event(channel, cq)
-               ? cq_ring_count(ring)
+               ? entries.waiting
                : 0;
 }
 

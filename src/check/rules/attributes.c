@@ -1,7 +1,6 @@
 /* Attributes of queue pairs that are legal and often regretted. */
+#include "calls/questions.h"
 #include "check/hooks.h"
-#include "config/device.h"
-#include "verbs/context/context_open.h"
 
 static void note(const struct shadow *qp, enum rule rule, const char *what)
 {
@@ -15,8 +14,8 @@ static void note(const struct shadow *qp, enum rule rule, const char *what)
 static void judge_depth(const struct shadow *qp, unsigned depth, const char *attribute)
 {
     enum { USUAL = 16 };
-    const struct context *context = context_of((struct ibv_context *)qp->context);
-    if (depth <= USUAL || depth >= context->device->limits.max_rd_atomic)
+    uint32_t most = depth > USUAL ? calls_questions->max_rd_atomic((struct ibv_context *)qp->context) : 0;
+    if (depth >= most)
         return;
     finding_add(&(struct finding_about){.rule = RULE_RD_ATOMIC_HIGH,
                                         .kind = shadow_kind_name(qp->kind),

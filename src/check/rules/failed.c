@@ -18,7 +18,7 @@ static bool may_be_other(const struct shadow *qp, const struct wqe *wqe)
 }
 
 /* The errors after the first are its consequences. */
-cold static void name_error(struct shadow *qp, struct wqe *wqe, const struct hooks_completion *completion)
+cold static void name_error(struct shadow *qp, struct wqe *wqe, const struct calls_completion *completion)
 {
     if (qp->qp.ended || wqe->wr_id != completion->wr_id)
         return;
@@ -34,7 +34,7 @@ cold static void name_error(struct shadow *qp, struct wqe *wqe, const struct hoo
                 completion->end);
 }
 
-static void judge_end(struct shadow *qp, struct wqe *wqe, const struct hooks_completion *completion)
+static void judge_end(struct shadow *qp, struct wqe *wqe, const struct calls_completion *completion)
 {
     if (unlikely(completion->end))
         name_error(qp, wqe, completion);

@@ -1,7 +1,7 @@
 /* The pages of a region stay the region's until it is deregistered. */
+#include "calls/questions.h"
 #include "check/hooks.h"
 #include "check/rule.h"
-#include "verbs/object/domain.h"
 
 /* A mapping that is not known has no end. */
 static void registered(struct shadow *mr)
@@ -15,7 +15,7 @@ static bool is_connected(const struct shadow *qp, const struct ibv_pd *pd)
 {
     const struct ibv_pd *own = qp->kind == SHADOW_QP ? ((const struct ibv_qp *)qp->handle)->pd : NULL;
     return own && (qp->qp.state == IBV_QPS_RTR || qp->qp.state == IBV_QPS_RTS) &&
-           pd_of((struct ibv_pd *)own) == pd_of((struct ibv_pd *)pd);
+           calls_questions->protection(own) == calls_questions->protection(pd);
 }
 
 /* Returns true if peers may reach the region now. */

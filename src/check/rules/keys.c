@@ -1,10 +1,10 @@
 /* The elements of a list name memory of a region that lives, is long enough, and is of the queue's domain. */
 #include <stdio.h>
 
+#include "calls/questions.h"
 #include "check/findings/finding.h"
 #include "check/shadow/flight.h"
-#include "verbs/memory/wrong_address.h"
-#include "verbs/object/domain.h"
+#include "link/wrong_address.h"
 
 enum { WHY = 120 };
 
@@ -13,7 +13,7 @@ static bool is_of_other_domain(const struct shadow *owner, const struct shadow *
     struct ibv_pd *pd = owner->kind == SHADOW_SRQ ? ((const struct ibv_srq *)owner->handle)->pd
                                                   : ((const struct ibv_qp *)owner->handle)->pd;
     struct ibv_pd *other = ((const struct ibv_mr *)mr->handle)->pd;
-    return pd && other && pd_of(pd) != pd_of(other);
+    return pd && other && calls_questions->protection(pd) != calls_questions->protection(other);
 }
 
 /* False: the element is in the region, or the region has no addresses in this process. */
@@ -75,7 +75,7 @@ static void judge_address(struct shadow *owner, const struct wqe *wqe)
     const struct shadow *ah = wqe->ah ? shadow_find(SHADOW_AH, wqe->ah) : NULL;
     struct ibv_pd *pd = ah ? ((const struct ibv_ah *)ah->handle)->pd : NULL;
     struct ibv_pd *own = ((const struct ibv_qp *)owner->handle)->pd;
-    if (!pd || !own || pd_of(pd) == pd_of(own))
+    if (!pd || !own || calls_questions->protection(pd) == calls_questions->protection(own))
         return;
     finding_add(&(struct finding_about){.rule = RULE_AH_DOMAIN,
                                         .kind = shadow_kind_name(ah->kind),

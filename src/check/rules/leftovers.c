@@ -1,10 +1,9 @@
 /* Objects that are left when a context is closed or the process ends. */
 #include <unistd.h>
 
+#include "calls/questions.h"
 #include "check/hooks.h"
 #include "diag/sentence.h"
-#include "verbs/queue/cq_entries.h"
-#include "verbs/send/post.h"
 
 /* A child of a fork owns nothing of its parent's. Objects that end with a context belong to it, and librdmacm keeps
  * those that it opens. */
@@ -25,7 +24,7 @@ static const struct wqe *find_signalled(const struct wqe_queue *sends)
 /* Where several threads post, a completion may be polled before its post is noted here. */
 static bool was_polled(const struct shadow *qp)
 {
-    return post_all_retired(qp->handle);
+    return calls_questions->qp_is_polled(qp->handle);
 }
 
 static void report_sends(const struct shadow *qp)
@@ -47,15 +46,16 @@ static void report_sends(const struct shadow *qp)
 /* Completions of sends are reported with their queue pair. */
 static void report_entries(const struct shadow *cq)
 {
-    uint32_t waiting = cq_ring_count(&((const struct cq *)cq->handle)->ring);
-    if (!waiting || cq->cq.sends_due || cq->process != getpid())
+    struct calls_cq_entries entries;
+    if (!calls_questions->cq_entries(cq->handle, &entries) || !entries.waiting || cq->cq.sends_due ||
+        cq->process != getpid())
         return;
     finding_add(&(struct finding_about){.rule = RULE_NEVER_POLLED,
                                         .kind = shadow_kind_name(cq->kind),
                                         .number = cq->number,
                                         .created = &cq->created},
-                "The %s ends with %u completion%s never polled", SHADOW_NAMED(cq), waiting,
-                waiting == 1 ? " that was" : "s that were");
+                "The %s ends with %u completion%s never polled", SHADOW_NAMED(cq), entries.waiting,
+                entries.waiting == 1 ? " that was" : "s that were");
 }
 
 /* Completions of this queue pair never come. */

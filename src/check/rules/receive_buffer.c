@@ -2,11 +2,11 @@
  * be compared any more, so the bytes beyond the message are: the last 4 KiB of the buffer, in eight parts. */
 #include <string.h>
 
+#include "calls/questions.h"
 #include "check/findings/finding.h"
 #include "check/shadow/flight.h"
 #include "check/shadow/memory.h"
 #include "link/guard.h"
-#include "verbs/qp/qp_direct.h"
 
 enum { WINDOW = 4096, FILL = 0xa5, FILL_CHUNK = 512 };
 
@@ -49,7 +49,7 @@ static void posted(struct shadow *owner, struct wqe *wqe)
 }
 
 /* How many bytes of the buffer the device may have written. */
-static uint32_t received(const struct shadow *qp, const struct wqe *wqe, const struct hooks_completion *completion)
+static uint32_t received(const struct shadow *qp, const struct wqe *wqe, const struct calls_completion *completion)
 {
     if (completion->status == IBV_WC_WR_FLUSH_ERR || completion->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
         return 0;
@@ -81,11 +81,10 @@ static bool is_changed(const struct wqe *wqe, uint32_t from)
 /* Returns true if a peer's WRITE or atomic may have written there, which leaves no trace. */
 static bool may_be_a_peer_s(const struct shadow *qp, const struct wqe *wqe)
 {
-    return memory_is_for_peers(&wqe->sges[0]) &&
-           (qp->gone || qp_may_be_written_to(qp_real((struct qp *)(uintptr_t)qp->handle)));
+    return memory_is_for_peers(&wqe->sges[0]) && (qp->gone || calls_questions->qp_may_be_written(qp->handle));
 }
 
-static void completed(struct shadow *qp, struct wqe *wqe, const struct hooks_completion *completion)
+static void completed(struct shadow *qp, struct wqe *wqe, const struct calls_completion *completion)
 {
     if (!(wqe->flags & WQE_HASHED) || !(wqe->flags & WQE_RECEIVE))
         return;

@@ -15,7 +15,7 @@ static void ran_out(struct shadow *qp, uint64_t naks)
 }
 
 /* Reports a queue below its limit again: the event was fetched and the queue refilled, but no limit armed. */
-static void watch_limit(struct shadow *qp, struct wqe *wqe, const struct hooks_completion *completion)
+static void watch_limit(struct shadow *qp, struct wqe *wqe, const struct calls_completion *completion)
 {
     struct shadow *srq = wqe->flags & WQE_RECEIVE ? qp->qp.srq : NULL;
     if (!srq || !srq->srq.reached || !srq->srq.refilled || srq->srq.receives.count >= srq->srq.limit)

@@ -90,7 +90,7 @@ static bool is_registered(const struct wqe *wqe)
 }
 
 /* The buffer could be read at the post. rules/send_buffer.c, which runs before, has tried again. */
-static void completed(struct shadow *qp, struct wqe *wqe, const struct hooks_completion *completion)
+static void completed(struct shadow *qp, struct wqe *wqe, const struct calls_completion *completion)
 {
     if (!(wqe->flags & WQE_UNREADABLE) || !is_registered(wqe))
         return;

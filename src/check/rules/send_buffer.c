@@ -69,7 +69,7 @@ static void compare(struct shadow *qp, struct wqe *wqe)
                 (unsigned long long)wqe->sges[0].addr);
 }
 
-static void completed(struct shadow *qp, struct wqe *wqe, const struct hooks_completion *completion)
+static void completed(struct shadow *qp, struct wqe *wqe, const struct calls_completion *completion)
 {
     if (wqe->flags & WQE_HASHED && !(wqe->flags & WQE_WRITES))
         compare(qp, wqe);

@@ -59,7 +59,7 @@ static const void *return_address_of(const void *instruction)
     return (const char *)instruction + 1;
 }
 
-static void tell_touch(struct shadow *qp, struct wqe *wqe, const struct hooks_completion *completion)
+static void tell_touch(struct shadow *qp, struct wqe *wqe, const struct calls_completion *completion)
 {
     follow(qp, wqe);
     const void *toucher = wqe->flags & WQE_PROTECTED ? pages_release(wqe->begun) : NULL;

@@ -144,7 +144,7 @@ void flight_end(struct shadow *owner, struct wqe_queue *queue, uint64_t first, u
         HOOKS_CALL(taken, owner, newest);
 }
 
-static void end_wqe(struct shadow *qp, struct wqe_queue *queue, uint32_t at, const struct hooks_completion *completion)
+static void end_wqe(struct shadow *qp, struct wqe_queue *queue, uint32_t at, const struct calls_completion *completion)
 {
     struct wqe wqe;
     wqe_copy(&wqe, wqe_at(queue, at));
@@ -157,7 +157,7 @@ static void end_wqe(struct shadow *qp, struct wqe_queue *queue, uint32_t at, con
 }
 
 /* Unsignalled work before the one at `until`. */
-static void end_silent(struct shadow *qp, uint32_t until, const struct hooks_completion *completion)
+static void end_silent(struct shadow *qp, uint32_t until, const struct calls_completion *completion)
 {
     struct wqe_queue *queue = &qp->qp.sends;
     if (until == 0)
@@ -176,7 +176,7 @@ static void end_silent(struct shadow *qp, uint32_t until, const struct hooks_com
 }
 
 /* Finds the work of a completion: it was signalled, or failed. */
-static uint32_t find_flight(const struct wqe_queue *queue, const struct hooks_completion *completion)
+static uint32_t find_flight(const struct wqe_queue *queue, const struct calls_completion *completion)
 {
     uint32_t at = 0;
     for (; at < queue->count; at++) {
@@ -187,7 +187,7 @@ static uint32_t find_flight(const struct wqe_queue *queue, const struct hooks_co
     return at;
 }
 
-static void complete_send(struct shadow *qp, const struct hooks_completion *completion)
+static void complete_send(struct shadow *qp, const struct calls_completion *completion)
 {
     struct wqe_queue *queue = &qp->qp.sends;
     uint32_t at = find_flight(queue, completion), before = queue->count;
@@ -216,7 +216,7 @@ static bool doubt_others(struct wqe_queue *queue, uint32_t at)
     return found;
 }
 
-void flight_complete(const struct hooks_completion *completion)
+void flight_complete(const struct calls_completion *completion)
 {
     shadow_assert_locked();
     struct shadow *qp = shadow_find_number(SHADOW_QP, completion->qp_number);

@@ -22,4 +22,4 @@ uint64_t flight_begin_batch(struct shadow *qp);
 struct wqe_queue *flight_receives(struct shadow *owner);
 
 /* Ends the work of a completion that the program has polled. */
-void flight_complete(const struct hooks_completion *);
+void flight_complete(const struct calls_completion *);

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "check/shadow/wqe.h"
-#include "verbs/memory/vma.h"
+#include "link/vma.h"
 
 struct shadow;
 

@@ -13,7 +13,7 @@
 #include "calls/objects.def"
 #include "check/findings/place.h"
 #include "check/shadow/wqe.h"
-#include "verbs/memory/vma.h"
+#include "link/vma.h"
 
 /* The kinds of objects, and their names in calls/subject.h. */
 #define SHADOW_OBJECT(KIND, type, name, number) SHADOW_KIND(KIND, name)
@@ -91,7 +91,7 @@ struct shadow_qp {
         uint32_t posts; /* last_receive.posts then */
     } idle;
     struct shadow_refused refused_send, refused_receive;
-    bool ended;          /* since the last reset the program moved it to ERR, or the error of its work was reported */
+    bool ended; /* since the last reset the program moved it to ERR, or the error of its work was reported */
 };
 
 struct shadow_cq {

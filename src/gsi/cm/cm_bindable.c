@@ -6,7 +6,7 @@
 #include "config/config.h"
 #include "config/config_net.h"
 #include "events/refusal.h"
-#include "verbs/object/words.h"
+#include "events/words.h"
 
 /* The device on the interface that has this address; NULL: no device. */
 static const struct device *find_interface(const union ibv_gid *gid)

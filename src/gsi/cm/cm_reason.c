@@ -7,9 +7,9 @@
 
 #include "config/config.h"
 #include "diag/log.h"
+#include "events/words.h"
 #include "gsi/cm/cm_address.h"
 #include "process/port.h"
-#include "verbs/object/words.h"
 #include "wire/cm/cm.h"
 
 /* The first row of the kind with the status, or without one, counts. */

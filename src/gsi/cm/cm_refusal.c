@@ -6,7 +6,7 @@
 
 #include "config/config.h"
 #include "events/refusal.h"
-#include "verbs/object/words.h"
+#include "events/words.h"
 
 enum { TEXT_ROOM = 200 };
 

@@ -6,7 +6,7 @@
 #include "diag/diag.h"
 #include "diag/log.h"
 #include "events/lines.h"
-#include "verbs/object/words.h"
+#include "events/words.h"
 
 enum { TEXT = 480, ONE = 200, TIME = 32 };
 

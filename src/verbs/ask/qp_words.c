@@ -3,6 +3,7 @@
 #include "process/process.h"
 #include "runtime/qpns.h"
 #include "script/rules.h"
+#include "verbs/queue/cq.h"
 
 /* Others hold these locks for a moment each, but the caller may itself be between wr_start and wr_complete. */
 static bool try_for_long(struct lock *lock)
@@ -25,10 +26,10 @@ static bool has_script_acted(void)
     return acted;
 }
 
-static bool is_asked_for(const struct process *process, const struct qp_end *end)
+static bool is_asked_for(const struct process *process, const struct calls_completion *end)
 {
     bool lost = end->status == IBV_WC_RETRY_EXC_ERR || end->status == IBV_WC_RNR_RETRY_EXC_ERR;
-    return end->reason == REASON_SCRIPTED || (lost && traffic_is_faulty(&process->traffic)) || has_script_acted();
+    return end->vendor_err == REASON_SCRIPTED || (lost && traffic_is_faulty(&process->traffic)) || has_script_acted();
 }
 
 /* The queue pair, with its lock; NULL: it is gone, or busy. */
@@ -40,13 +41,14 @@ static struct qp *find_free(struct process *process, uint32_t number)
     return qp && try_for_long(&qp->lock) ? qp : NULL;
 }
 
-bool qp_words_of_end(struct process *process, const struct qp_end *end, char text[QP_TELL_ENDED])
+bool qp_words_of_end(const struct ibv_cq *ibv, const struct calls_completion *end, char text[QP_TELL_ENDED])
 {
+    struct process *process = ((const struct cq *)ibv)->process;
     if (end->status == IBV_WC_SUCCESS || end->status == IBV_WC_WR_FLUSH_ERR || is_asked_for(process, end))
         return false;
     bool taken = try_for_long(&process->progress);
     struct qp *qp = taken ? find_free(process, end->qp_number) : NULL;
-    qp_tell_ended(qp, end->wr_id, end->status, end->reason, text);
+    qp_tell_ended(qp, end->wr_id, end->status, end->vendor_err, text);
     if (qp)
         lock_release(&qp->lock);
     if (taken)
@@ -54,8 +56,9 @@ bool qp_words_of_end(struct process *process, const struct qp_end *end, char tex
     return true;
 }
 
-bool qp_words_rnrs(struct process *process, uint32_t number, uint64_t *sent)
+bool qp_words_rnrs(void *numbers, uint32_t number, uint64_t *sent)
 {
+    struct process *process = numbers;
     if (!try_for_long(&process->progress))
         return false;
     struct qp *qp = find_free(process, number);

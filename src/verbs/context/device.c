@@ -15,12 +15,12 @@
 #include "config/link_layer.h"
 #include "config/local_gid.h"
 #include "events/refusal.h"
+#include "events/words.h"
 #include "process/port_state.h"
 #include "transport/raw_frame.h"
 #include "transport/tm/tags.h"
 #include "verbs/kinds/ethernet/rwq_ind_table.h"
 #include "verbs/kinds/srq_tags.h"
-#include "verbs/object/words.h"
 #include "verbs/qp/kind.h"
 #include "verbs/queue/cq_event.h"
 #include "verbs/send/rate_limit.h"
@@ -94,7 +94,7 @@ static void leave_out_raw_packets(struct ibv_device_attr_ex *attr)
     attr->rss_caps = (struct ibv_rss_caps){0};
     attr->raw_packet_caps = 0;
     attr->max_wq_type_rq = 0;
-    attr->packet_pacing_caps.supported_qpts &= ~qp_kind_types(QP_ETHERNET);
+    attr->packet_pacing_caps.supported_qpts &= ~qp_types_with(QP_ETHERNET);
     attr->device_cap_flags_ex &= ~(uint64_t)IBV_DEVICE_RAW_SCATTER_FCS;
 }
 
@@ -118,15 +118,15 @@ int device_query_ex(struct ibv_context *ibv, const struct ibv_query_device_ex_in
                 .per_transport_caps = {.rc_odp_caps = ODP_RC, .uc_odp_caps = ODP_UC, .ud_odp_caps = ODP_UD},
             },
         .xrc_odp_caps = ODP_RC,
-        .tso_caps = {.max_tso = RAW_TSO_MAX, .supported_qpts = qp_kind_types(QP_ETHERNET)},
-        .rss_caps = {.supported_qpts = qp_kind_types(QP_ETHERNET),
+        .tso_caps = {.max_tso = RAW_TSO_MAX, .supported_qpts = qp_types_with(QP_ETHERNET)},
+        .rss_caps = {.supported_qpts = qp_types_with(QP_ETHERNET),
                      .max_rwq_indirection_tables = limits->max_qp,
                      .max_rwq_indirection_table_size = WQ_TABLE_MAX,
                      .rx_hash_fields_mask = RSS_FIELDS | (uint64_t)IBV_RX_HASH_INNER,
                      .rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ},
         .packet_pacing_caps = {.qp_rate_limit_min = 1,
                                .qp_rate_limit_max = RATE_LIMIT_RATE_MAX,
-                               .supported_qpts = qp_kind_types(QP_SENDS)},
+                               .supported_qpts = qp_types_with(QP_SENDS)},
         .max_wq_type_rq = limits->max_qp,
         .raw_packet_caps =
             IBV_RAW_PACKET_CAP_CVLAN_STRIPPING | IBV_RAW_PACKET_CAP_SCATTER_FCS | IBV_RAW_PACKET_CAP_IP_CSUM,

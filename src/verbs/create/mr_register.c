@@ -8,6 +8,8 @@
 
 #include "adverse/adverse.h"
 #include "events/refusal.h"
+#include "events/words.h"
+#include "link/vma.h"
 #include "verbs/memory/cuda.h"
 #include "verbs/memory/dm.h"
 #include "verbs/memory/mr.h"
@@ -16,10 +18,8 @@
 #include "verbs/memory/publish.h"
 #include "verbs/memory/quiesce.h"
 #include "verbs/memory/rkeys.h"
-#include "verbs/memory/vma.h"
 #include "verbs/object/control.h"
 #include "verbs/object/domain.h"
-#include "verbs/object/words.h"
 
 enum {
     ACCESS_KNOWN = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |

@@ -8,15 +8,15 @@
 
 #include "base/mapping.h"
 #include "events/refusal.h"
+#include "events/words.h"
+#include "link/vma.h"
 #include "verbs/create/mr_register.h"
 #include "verbs/memory/cuda.h"
 #include "verbs/memory/dm.h"
 #include "verbs/memory/mr.h"
 #include "verbs/memory/rkeys.h"
-#include "verbs/memory/vma.h"
 #include "verbs/object/control.h"
 #include "verbs/object/domain.h"
-#include "verbs/object/words.h"
 
 enum {
     ACCESS_REMOTE = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,

@@ -8,9 +8,9 @@
 
 #include "config/link_layer.h"
 #include "events/refusal.h"
+#include "events/words.h"
 #include "process/port.h"
 #include "verbs/object/control.h"
-#include "verbs/object/words.h"
 #include "verbs/send/multicast.h"
 
 static bool is_joined(const struct process *process, const union ibv_gid *gid)

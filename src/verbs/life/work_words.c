@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "events/words.h"
 #include "transport/request.h"
 #include "transport/scatter.h"
 #include "verbs/ask/qp_story.h"
@@ -10,7 +11,6 @@
 #include "verbs/memory/mr.h"
 #include "verbs/memory/rkeys.h"
 #include "verbs/object/process_objects.h"
-#include "verbs/object/words.h"
 #include "verbs/qp/qp_datapath.h"
 #include "verbs/qp/qp_memory.h"
 #include "verbs/qp/qp_path.h"
@@ -74,8 +74,8 @@ static void write_request(const struct qp *qp, const struct send_wqe *work, stru
     if (kinds[work->opcode].names_memory)
         snprintf(place, sizeof place, " at 0x%llx with rkey 0x%x", (unsigned long long)work->remote_address,
                  work->rkey);
-    snprintf(to->text, sizeof to->text, ", an IBV_WR_%s of %u bytes%s, path_mtu %u%s", kinds[work->opcode].name, work->length,
-             place, 128u << qp->attr.path_mtu,
+    snprintf(to->text, sizeof to->text, ", an IBV_WR_%s of %u bytes%s, path_mtu %u%s", kinds[work->opcode].name,
+             work->length, place, 128u << qp->attr.path_mtu,
              is_atomic(work) && work->remote_address % 8 ? ": an atomic's address is a multiple of 8" : "");
 }
 

@@ -4,9 +4,10 @@
 #pragma once
 
 #include "base/nanos.h"
+#include "calls/questions.h"
 #include "verbs/memory/rkeys.h"
 
-enum { PAST_REGIONS = 64, PAST_WORDS = 224, PAST_PLACE = 96 };
+enum { PAST_REGIONS = 64, PAST_WORDS = 224, PAST_PLACE = CALLS_WORDS_OF_PLACE };
 
 struct past_region {
     nanos ended; /* CLOCK_MONOTONIC */

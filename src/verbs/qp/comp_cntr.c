@@ -6,8 +6,8 @@
 
 #include "diag/sentence.h"
 #include "events/refusal.h"
+#include "events/words.h"
 #include "verbs/object/control.h"
-#include "verbs/object/words.h"
 #include "verbs/queue/srq.h"
 
 /* Operations of the peer are not seen as such: a WRITE need not pass through the code of the responder. */

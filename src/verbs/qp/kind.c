@@ -12,12 +12,3 @@ const struct qp_kind *qp_kind_find(enum ibv_qp_type type)
             return *kind;
     return NULL;
 }
-
-uint32_t qp_kind_types(uint32_t traits)
-{
-    uint32_t types = 0;
-    for (const struct qp_kind *const *kind = qp_kinds; *kind; kind++)
-        if (((*kind)->traits & traits) == traits)
-            types |= 1u << (*kind)->type;
-    return types;
-}

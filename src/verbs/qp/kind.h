@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/nanos.h"
+#include "calls/qp_types.h"
 #include "diag/diag.h"
 
 struct context;
@@ -16,19 +17,6 @@ struct qp;
 struct send_queue;
 
 enum { QP_STATES = IBV_QPS_ERR + 1 };
-
-enum qp_traits {
-    QP_RELIABLE = 1 << 0,   /* its engine repeats lost packets */
-    QP_END_TO_END = 1 << 1, /* reliable, and the two ends execute all that they send each other: for the short ways */
-    QP_DATAGRAM = 1 << 2,   /* each work request names an address handle; it may join multicast groups */
-    QP_SENDS = 1 << 3,      /* programs post sends */
-    QP_RECEIVES = 1 << 4,   /* it has receives: its own or an SRQ's */
-    QP_RESPONDS = 1 << 5,   /* it takes requests from the network, not only responses */
-    QP_NAMES_SRQ = 1 << 6,  /* each work request names an SRQ, which may be a third process's */
-    QP_SHARED = 1 << 7,     /* it has neither PD nor queues, and programs have handles of it */
-    QP_ETHERNET = 1 << 8,   /* its packets are Ethernet frames, which InfiniBand devices do not have */
-    QP_INSIDE_WQ = 1 << 9,  /* of a queue pair, not of a kind: it is the inside of a work queue (wq.h) */
-};
 
 enum { QP_KIND_OF_DRIVERS = 0xff }; /* the enum ibv_qp_type that no kind has */
 
@@ -43,7 +31,7 @@ struct qp_kind {
     enum ibv_qp_type type;
     const char *name;      /* "RC", for logs and JSON */
     uint8_t service;       /* enum service of its packets, or TRAFFIC_NO_SERVICE */
-    uint32_t traits;       /* enum qp_traits */
+    uint32_t traits;       /* as calls/qp_types.def has them */
     uint32_t opcodes;      /* that ibv_post_send takes: 1 << enum ibv_wr_opcode */
     uint32_t send_flags;   /* enum ibv_send_flags */
     uint64_t builders;     /* enum ibv_qp_create_send_ops_flags */
@@ -86,6 +74,3 @@ extern const struct qp_kind *const *qp_kinds;
 
 /* The kind of this type; NULL: the type is not offered. */
 const struct qp_kind *qp_kind_find(enum ibv_qp_type);
-
-/* The types that have all these traits, as bits (1 << enum ibv_qp_type). */
-uint32_t qp_kind_types(uint32_t traits);

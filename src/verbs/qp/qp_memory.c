@@ -1,8 +1,8 @@
 #include "verbs/qp/qp_memory.h"
 
 #include "base/likely.h"
+#include "link/vma.h"
 #include "verbs/memory/mr.h"
-#include "verbs/memory/vma.h"
 #include "verbs/qp/mw_bind.h"
 #include "verbs/qp/qp_engine.h"
 #include "wire/foreign/foreign.h"

@@ -6,14 +6,14 @@
 
 #include "diag/log.h"
 #include "events/drops.h"
+#include "events/words.h"
+#include "link/wrong_address.h"
 #include "process/port.h"
 #include "tap/traffic.h"
 #include "verbs/memory/past_regions.h"
 #include "verbs/memory/rkeys.h"
-#include "verbs/memory/wrong_address.h"
 #include "verbs/object/lost_pairs.h"
 #include "verbs/object/process_objects.h"
-#include "verbs/object/words.h"
 #include "wire/psn.h"
 
 enum { RESPONDER = 200, REFUSED_CALLS = 300 }; /* ranges of diag.def */
@@ -67,8 +67,8 @@ static enum log_level level_of(const struct qp *qp, const struct packet *packet,
     return ends ? LOG_WARN : LOG_INFO;
 }
 
-/* Keeps the log's words on the first error, with their cause: the peer may ask for them (qp_account.h). The cause is the
- * reason's sentence, unless the words have one. */
+/* Keeps the log's words on the first error, with their cause: the peer may ask for them (qp_account.h). The cause is
+ * the reason's sentence, unless the words have one. */
 static void keep_words(struct qp *qp, enum reason reason, const char *words, bool cause)
 {
     if (qp->told.words || !qp_is_reliable(qp) || (qp->told.first_error && qp->told.first_error != reason))

@@ -2,6 +2,7 @@
  * under qp->lock, except where noted. */
 #pragma once
 
+#include "calls/questions.h"
 #include "diag/diag.h"
 #include "verbs/qp/qp_datapath.h"
 #include "wire/packet.h"
@@ -45,7 +46,7 @@ void qp_tell_end(struct qp *, const char *what, uint64_t id, enum ibv_wc_status,
  * queue pair is reset or destroyed; NULL: nothing. Under qp->lock. */
 const char *qp_tell_known(const struct qp *, unsigned status);
 
-enum { QP_TELL_ENDED = 704 };
+enum { QP_TELL_ENDED = CALLS_WORDS_OF_END };
 
 /* Writes what the log's line on this end has after "ends in": the status, the numbers of what was refused, the cause.
  * NULL for a queue pair of which nothing is known: without numbers. Under qp->lock. */

@@ -3,8 +3,8 @@
 #include <errno.h>
 
 #include "events/refusal.h"
+#include "events/words.h"
 #include "runtime/clock.h"
-#include "verbs/object/words.h"
 #include "verbs/send/rate_limit.h"
 #include "verbs/send/transmit.h"
 

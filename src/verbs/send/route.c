@@ -5,9 +5,9 @@
 
 #include "config/link_layer.h"
 #include "events/refusal.h"
+#include "events/words.h"
 #include "process/port.h"
 #include "verbs/object/context.h"
-#include "verbs/object/words.h"
 
 enum { HOP_LIMIT = 64 /* of the ways within this host, as of an ordinary route */ };
 

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/testing/group.h"
-#include "verbs/memory/wrong_address.h"
+#include "link/wrong_address.h"
 
 enum { SIZE = 4096 };
 static const uint64_t base = 0x7f1280402000;

@@ -1,10 +1,10 @@
-#include "verbs/object/words.h"
+#include "events/words.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
 
-#include "config/gid.h"
 #include "events/events.h"
+#include "wire/grh.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof *(array))
 
@@ -152,7 +152,7 @@ char *words_access(unsigned access, char text[WORDS_SIZE])
 
 char *words_gid(const union ibv_gid *gid, char text[WORDS_GID])
 {
-    bool ipv4 = gid_is_ipv4(gid);
+    bool ipv4 = grh_is_ipv4(gid->raw);
     inet_ntop(ipv4 ? AF_INET : AF_INET6, gid->raw + (ipv4 ? 12 : 0), text, WORDS_GID);
     return text;
 }

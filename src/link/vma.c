@@ -1,4 +1,4 @@
-#include "verbs/memory/vma.h"
+#include "link/vma.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,0 +1,33 @@
+/* The types of queue pairs, of any device: ibv_create_qp(3). Thread-safe. */
+#pragma once
+
+#include <infiniband/verbs.h>
+#include <stdint.h>
+
+enum qp_traits {
+    QP_RELIABLE = 1 << 0,   /* its engine repeats lost packets */
+    QP_END_TO_END = 1 << 1, /* reliable, and the two ends execute all that they send each other: for the short ways */
+    QP_DATAGRAM = 1 << 2,   /* each work request names an address handle; it may join multicast groups */
+    QP_SENDS = 1 << 3,      /* programs post sends */
+    QP_RECEIVES = 1 << 4,   /* it has receives: its own or an SRQ's */
+    QP_RESPONDS = 1 << 5,   /* it takes requests from the network, not only responses */
+    QP_NAMES_SRQ = 1 << 6,  /* each work request names an SRQ, which may be a third process's */
+    QP_SHARED = 1 << 7,     /* it has neither PD nor queues, and programs have handles of it */
+    QP_ETHERNET = 1 << 8,   /* its packets are Ethernet frames, which InfiniBand devices do not have */
+    QP_INSIDE_WQ = 1 << 9,  /* of a queue pair, not of a type: it is the inside of a work queue (verbs/qp/wq.h) */
+};
+
+/* The traits of each type: QP_TRAITS_RC. */
+enum qp_type_traits {
+#define QP_TYPE(name, traits) QP_TRAITS_##name = (traits),
+#include "calls/qp_types.def"
+};
+
+/* "RC"; NULL: no type of the list. */
+const char *qp_type_name(enum ibv_qp_type);
+
+/* Its traits; 0: no type of the list. */
+uint32_t qp_type_traits(enum ibv_qp_type);
+
+/* The types that have all these traits, as bits (1 << enum ibv_qp_type). */
+uint32_t qp_types_with(uint32_t traits);

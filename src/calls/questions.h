@@ -1,0 +1,94 @@
+/* Questions of layers about objects, beyond the calls. verbs/life/questions.c knows softverbs' own objects, and
+ * around/questions.c the objects of another libibverbs. Where nobody knows, the rule that asked is silent. Thread-safe.
+ */
+#pragma once
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A completion that a program gets. */
+struct calls_completion {
+    uint64_t wr_id;
+    uint32_t qp_number, length;
+    enum ibv_wc_status status;
+    enum ibv_wc_opcode opcode;
+    unsigned vendor_err;
+    const char *end; /* what end_words wrote for it; NULL: nothing */
+};
+
+/* How a completion queue was made. */
+struct calls_cq_made {
+    uint64_t wc_flags;     /* enum ibv_create_cq_wc_flags: fields that iterators have */
+    uint32_t create_flags; /* enum ibv_create_cq_attr_flags */
+    bool has_thread_domain;
+};
+
+/* The entries of a completion queue. */
+struct calls_cq_entries {
+    uint32_t added;   /* since it was made, modulo 2^32 */
+    uint32_t waiting; /* not polled yet */
+};
+
+/* One end of a connection, as it came to RTS. */
+struct calls_end {
+    uint32_t peer, sq_psn, rq_psn;
+    uint32_t access;
+    uint8_t mtu; /* enum ibv_mtu */
+    uint8_t max_rd_atomic, max_dest_rd_atomic;
+    bool requests, responds;
+};
+
+enum { CALLS_WORDS_OF_END = 704, CALLS_WORDS_OF_PLACE = 96 };
+
+struct calls_questions {
+    struct calls_cq_made (*cq_made)(const struct ibv_cq *);
+
+    /* False: not known. */
+    bool (*cq_entries)(const struct ibv_cq *, struct calls_cq_entries *);
+
+    /* True: the handle is one of a destroyed queue, and its memory is still there to ask. */
+    bool (*cq_is_gone)(const struct ibv_cq *);
+
+    /* The entry that an iterator shows, with what the program may not have asked for; of a failed one its length and
+     * opcode mean nothing. */
+    struct calls_completion (*cq_shown)(struct ibv_cq_ex *);
+
+    /* True: an event of the queue waits in the channel to be fetched. */
+    bool (*channel_has)(const struct ibv_comp_channel *, const struct ibv_cq *);
+
+    /* Writes why work ended with an error, in the words of the log. False: not known, it was flushed, or what the user
+     * asked for may have made it end so. The caller may hold locks of a program (base/lock_order.h), and no other. */
+    bool (*end_words)(const struct ibv_cq *, const struct calls_completion *, char text[CALLS_WORDS_OF_END]);
+
+    /* Writes how many RNR NAKs a queue pair has sent: this one, or the one of a number in the space of a completion
+     * queue, which outlives the queue. False: not known. Locks as for end_words. */
+    bool (*qp_rnrs)(struct ibv_qp *, uint64_t *sent);
+    bool (*number_rnrs)(void *numbers, uint32_t number, uint64_t *sent);
+    void *(*numbers)(const struct ibv_cq *);
+
+    /* True: the completions of all posted sends were polled. While no send is posted. */
+    bool (*qp_is_polled)(const struct ibv_qp *);
+
+    /* True: a peer may have written to this process's memory since the queue pair was made. */
+    bool (*qp_may_be_written)(const struct ibv_qp *);
+
+    /* Copies what this queue pair and its peer on this host were given. False: not known. */
+    bool (*qp_meets)(struct ibv_qp *, struct calls_end *own, struct calls_end *peer);
+
+    /* The protection domain of any of its names: an imported one, or a parent domain around it. */
+    const struct ibv_pd *(*protection)(const struct ibv_pd *);
+
+    /* The most outstanding READs and atomics of a queue pair of the device; 0: not known. */
+    uint32_t (*max_rd_atomic)(struct ibv_context *);
+
+    /* Copies the GID of that place in the table, where packets have IP headers. False: there is none, or not known. */
+    bool (*ip_gid)(struct ibv_context *, unsigned index, union ibv_gid *);
+
+    /* From then on the log says where the program ended a key: `describe` writes that, or returns false. Before the
+     * program runs. */
+    void (*name_ends)(bool (*describe)(uint32_t key, char text[CALLS_WORDS_OF_PLACE]));
+};
+
+/* calls_begin sets them. */
+extern const struct calls_questions *calls_questions;
