@@ -1,5 +1,5 @@
 # A thin layer over meson: every target makes sure that what it needs is installed, builds, and runs.
-.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases clients lab matrix profiles adverse rules upstream look pictures site model replays mutants reports new-fact new-kind install uninstall packages dist release clean
+.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases clients lab matrix profiles adverse around rules upstream look pictures site model replays mutants reports new-fact new-kind install uninstall packages dist release clean
 
 # For users: without the tests and what they need. A directory that has the tests keeps them.
 all:
@@ -82,6 +82,11 @@ adverse:
 	@tools/build/setup.sh build check
 	@tools/build/build.sh --again build -Dtests=true
 	@tests/adverse/evidence.py $(PART) $(WORDS)
+
+# Each case of the checker's rules around another libibverbs, which is softverbs' own; `make check` has one of each rule.
+around:
+	@tools/build/build.sh --again build -Dtests=true
+	@SOFTVERBS_BUILD=build tools/build/own_directory.sh python3 tests/check/rules_test.py --around --all
 
 # Rules that come beside begun work; three quarters of an hour, or WORDS of a row. Stopped, it goes on where it was.
 rules:

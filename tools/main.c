@@ -14,11 +14,11 @@
 #include "print/screen.h"
 
 static const struct command *const commands[] = {
-    &run_command,     &env_command,     &devices_command, &show_command,   &stat_command,   &top_command,
-    &sysfs_command,   &event_command,   &inject_command,  &trace_command,  &replay_command, &sweep_command,
-    &doctor_command,  &ping_command,    &explain_command, &decode_command, &draw_command,   &live_command,
-    &missing_command, &why_command,     &report_command,  &checks_command, &lab_command,    &on_command,
-    &version_command, &adverse_command, &demo_command,
+    &run_command,   &around_command,  &env_command,     &devices_command, &show_command,   &stat_command,
+    &top_command,   &sysfs_command,   &event_command,   &inject_command,  &trace_command,  &replay_command,
+    &sweep_command, &doctor_command,  &ping_command,    &explain_command, &decode_command, &draw_command,
+    &live_command,  &missing_command, &why_command,     &report_command,  &checks_command, &lab_command,
+    &on_command,    &version_command, &adverse_command, &demo_command,
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };

@@ -99,6 +99,12 @@ static void name_preloaded(const char *directory, const char *name, char path[PL
     snprintf(path, PLACE_PATH_MAX + 32, "%s%s%s", whole ? directory : "", whole ? "/" : "", name);
 }
 
+int prepare_preload(const char *path)
+{
+    bool done = !prepend("LD_PRELOAD", path) && !prepend("ASAN_OPTIONS", "verify_asan_link_order=0");
+    return done ? 0 : out_of_memory();
+}
+
 /* The library of paths is first, so that all others see its paths. The verbs are preloaded for programs and libraries
  * that look in a DT_RPATH before LD_LIBRARY_PATH: the name that they look for is loaded already. The verbs are last, so
  * that a library of the user still precedes them.
@@ -109,9 +115,7 @@ static int preload(const char *directory)
     char paths[PLACE_PATH_MAX + 32], verbs[PLACE_PATH_MAX + 32];
     name_preloaded(directory, "libsoftverbs-paths.so", paths);
     name_preloaded(directory, "libibverbs.so.1", verbs);
-    bool done = !prepend("LD_PRELOAD", paths) && !append("LD_PRELOAD", verbs) &&
-                !prepend("ASAN_OPTIONS", "verify_asan_link_order=0");
-    return done ? 0 : out_of_memory();
+    return append("LD_PRELOAD", verbs) ? out_of_memory() : prepare_preload(paths);
 }
 
 /* rdma(8) asks the kernel over netlink; ours precedes it. Without $PATH the shell's default stays in force. */

@@ -1,6 +1,7 @@
 /* The settings of softverbs, from base/settings.def. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 enum setting {
@@ -35,13 +36,17 @@ enum setting_type {
     SETTING_TYPES
 };
 
+/* The layers in front of another libibverbs have variables of their own, as that may be softverbs', in the same
+ * process. Set before all else of such a library. */
+extern bool settings_around;
+
 static inline const char *setting_variable(enum setting setting)
 {
-    static const char *const variables[] = {
-#define SETTING(variable, ...) "SOFTVERBS_" #variable,
+    static const char *const variables[][2] = {
+#define SETTING(variable, ...) {"SOFTVERBS_" #variable, "SOFTVERBS_AROUND_" #variable},
 #include "base/settings.def"
     };
-    return variables[setting];
+    return variables[setting][settings_around];
 }
 
 /* The value in this process's environment; "" or NULL: it is not set. NULL in a set-uid program. Safe beside other

@@ -55,6 +55,16 @@ static bool describe_end(uint32_t key, char text[CALLS_WORDS_OF_PLACE])
     return true;
 }
 
+/* A device that is not softverbs' writes to memory past the protection of pages. */
+static void leave_pages_out(void)
+{
+    if (rule_chosen.pages && settings_around)
+        log_write(LOG_WARN,
+                  "SOFTVERBS_CHECK: pages are not protected around another libibverbs, whose device writes to "
+                  "them past the processor: touched-early is left out");
+    rule_chosen.pages = rule_chosen.pages && !settings_around;
+}
+
 void check_begin(void)
 {
     const char *words = setting_environment(SETTING_CHECK);
@@ -63,6 +73,7 @@ void check_begin(void)
     log_start();
     if (!finding_begin(words))
         return;
+    leave_pages_out();
     place_begin();
     shadow_begin();
     hooks_begin();

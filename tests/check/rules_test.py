@@ -65,6 +65,13 @@ OF_WAITS = ("awaits-gone", "cm-event-unacknowledged", "destroyed-inside", "event
 BUSY = "a thread that waits, or ends a wait in time, gets no processor on a busy machine now and then"
 
 
+AROUND = "--around" in sys.argv
+# The rules that ask what only softverbs' own devices know, and cases whose program needs such a device: around another libibverbs
+# they find nothing, and docs/reference/around.md says so.
+NOT_AROUND = ("access-differs", "not-drained", "peers-disagree", "receive-buffer-written", "receive-missing", "receives-ran-out", "touched-early")
+OWN_ALONE = (("awaits-gone", "neighbour"), ("destroyed-inside", "neighbour"), ("never-polled", "neighbour"), ("use-after-destroy", "neighbour"))
+
+
 # The rules that report it instead when the rule is off.
 INSTEAD = {"inline-missing": ("send-buffer-changed",)}
 
@@ -92,11 +99,12 @@ def _program(case):
 
 
 def _findings(rule, variant, words):
-    """The program's report; it must end well."""
+    """The program's report; it must end well. With --around the checker is in front of another libibverbs, which is softverbs', too."""
     NEEDS.get(rule, lambda: None)()
     path = f"{TEMPORARY}/{rule}-{variant}.json"
     options = [f"--profile={PROFILES[rule]}"] if rule in PROFILES else []
-    done = softverbs("run", *options, f"--check={words}", f"--check-report={path}", "--", _program(rule), rule, variant)
+    around = ["--", cases.SOFTVERBS, "around"] if AROUND else []
+    done = softverbs("run", *options, *around, f"--check={words}", f"--check-report={path}", "--", _program(rule), rule, variant)
     assert done.returncode == 0, told(done)
     with open(path, encoding="utf-8") as file:
         lines = [json.loads(line) for line in file]
@@ -232,15 +240,38 @@ def addresses_that_were_cut_or_turned_are_named():
         assert [one["rule"] for one in found] == ["wrong-key"] and words in found[0]["text"], (found, told(done))
 
 
+def _the_page_names_what_is_left_out():
+    with open(f"{cases.TREE}/docs/reference/around.md", encoding="utf-8") as file:
+        table = file.read().split("## Rules that are left out")[1].split("\n\n")[1]
+    assert tuple(re.findall(r"^\| ([\w-]+) \| (?!why)", table, re.M)) == NOT_AROUND, table
+
+
+def _is_unseen(rule, variant, words):
+    found, done = _findings(rule, variant, words)
+    assert not [one for one in found if one["rule"] == rule], (found, told(done))
+
+
+def _cases_of(rule, level, words):
+    """(name, function and arguments): each mistake with the rule on and off, and the correct twin."""
+    for variant in ("faulty", "neighbour"):
+        if AROUND and rule in NOT_AROUND:
+            yield f"{variant}_is_not_seen", (_is_unseen, rule, variant, words)
+        elif not AROUND or (rule, variant) not in OWN_ALONE:
+            yield variant, (_breaks, rule, level, variant, words)
+            yield f"{variant}_with_the_rule_off", (_is_silent, rule, variant, f"{words},-{rule}")
+    yield "twin", (_is_silent, rule, "twin", words)
+
+
 def _add_cases(module):
+    """Around another libibverbs `make check` has one mistake of each rule, and `make around` all cases."""
+    if AROUND:
+        setattr(module, "the_page_names_what_is_left_out", _case(_the_page_names_what_is_left_out, ""))
     for rule, level, seen in _rules():
-        words = "notes,pages" if seen == "PAGES" else "notes"
+        words = "notes,pages" if seen == "PAGES" and not AROUND else "notes"
         words += "" if level == "FAILED" else ",-failed-work"  # what many mistakes lead to
-        word = rule.replace("-", "_")
-        for variant in ("faulty", "neighbour"):
-            setattr(module, f"{word}_{variant}", _case(_breaks, rule, level, variant, words))
-            setattr(module, f"{word}_{variant}_with_the_rule_off", _case(_is_silent, rule, variant, f"{words},-{rule}"))
-        setattr(module, f"{word}_twin", _case(_is_silent, rule, "twin", words))
+        for name, case in _cases_of(rule, level, words):
+            if not AROUND or "--all" in sys.argv or name.startswith("faulty") and not name.endswith("off"):
+                setattr(module, f"{rule.replace('-', '_')}_{name}", _case(*case))
 
 
 def _case(function, rule, *arguments):
@@ -248,11 +279,20 @@ def _case(function, rule, *arguments):
         if rule in OF_WAITS:
             tries(f"{rule} {arguments}", 3, BUSY, lambda: function(rule, *arguments), AssertionError)
         else:
-            function(rule, *arguments)
+            function(*[rule, *arguments][not rule:])
     case.__module__ = "__main__"  # as its sentence is not private
     return case
 
 
+def _leave_own_cases_out(module):
+    """The cases above are of softverbs' own devices."""
+    for name in [name for name, value in vars(module).items() if callable(value) and "_" in name and not name.startswith("_")]:
+        if vars(module)[name].__module__ == "__main__":
+            delattr(module, name)
+
+
 if __name__ == "__main__":
+    if AROUND:
+        _leave_own_cases_out(sys.modules[__name__])
     _add_cases(sys.modules[__name__])
     cases.main(sys.modules[__name__])

@@ -40,6 +40,7 @@ COMMANDS = {
     "sysfs": [["sysfs", "--help"]],
     "event": [["event", "gid-change", "soft0"], ["event", "--help"]],
     "inject": [["inject", "--help"]],
+    "around": [["around", "--help"]],
     "trace": [["trace", "--help"]],
     "replay": [["replay", "--ends", RECORDING], ["replay", "--help"]],
     "lab": [["lab", "--help"]],

@@ -1,6 +1,5 @@
 /* softverbs run: prepares the environment and becomes the program. No other process stays, so the program's exit
  * status, signals, terminal and streams are its own. With --trace this process stays, and writes the trace. */
-#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,28 +11,14 @@
 #include "ipc/node.h"
 #include "ipc/place/admin_port.h"
 #include "prepare.h"
+#include "start/become.h"
 #include "trace/trace.h"
 #include "unopened/begin.h"
 
-/* "--adverse seed=7" makes a program of the list. */
-static const char *cure_of_missing(const char *name)
-{
-    return strchr(name, '=') ? " Write the list of --adverse after \"=\", as in --adverse=seed=7." : "";
-}
-
-static int become(char **argv)
+static int become_run(char **argv)
 {
     unopened_begin(argv);
-    execvp(argv[0], argv);
-    int error = errno;
-    if (error != ENOENT)
-        complain("\"%s\" can't be executed: %s.", argv[0], strerror(error));
-    else if (!access(argv[0], F_OK) && strchr(argv[0], '/'))
-        complain("\"%s\" can't be executed: the interpreter that it names does not exist.", argv[0]);
-    else
-        complain("There is no program \"%s\"%s.%s", argv[0], strchr(argv[0], '/') ? "" : " in $PATH",
-                 cure_of_missing(argv[0]));
-    return error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+    return become(argv);
 }
 
 /* A port that was put down stays so for later programs; a line says so at a terminal, unless --quiet was given. */
@@ -90,8 +75,8 @@ static int run(const struct command *command, int argc, char **argv)
     if (!status)
         tell_of_ports();
     if (!status && choice.traced)
-        return trace_run(choice.calls, choice.trace_file, become, argv + optind);
-    return status ? status : become(argv + optind);
+        return trace_run(choice.calls, choice.trace_file, become_run, argv + optind);
+    return status ? status : become_run(argv + optind);
 }
 
 const struct command run_command = {

@@ -1,0 +1,42 @@
+#include "around/begin.h"
+
+#include <pthread.h>
+
+#include "around/adopt.h"
+#include "around/bottom.h"
+#include "around/questions.h"
+#include "base/settings.h"
+#include "base/static_lock.h"
+
+/* Other threads may hold locks of this library while the program forks. */
+static void before_fork(void)
+{
+    static_locks_take(LOCK_UNRANKED, LOCK_LAST);
+}
+
+static void after_fork(void)
+{
+    static_locks_release();
+}
+
+static void begin(void)
+{
+    struct calls *calls = bottom_begin();
+    settings_around = true;
+    adopt_begin(calls);
+    calls_begin(calls, &around_questions);
+    pthread_atfork(before_fork, after_fork, after_fork);
+}
+
+const struct calls *begin_around(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, begin);
+    return bottom_around();
+}
+
+/* Before the layers are put around. */
+__attribute__((constructor(101))) static void begin_early(void)
+{
+    begin_around();
+}

@@ -1,0 +1,119 @@
+/* Programs that look functions up by dlsym(3) in the library's handle: the library's table of symbols leads to the
+ * functions in front of it. The default versions alone do; a program that asks for IBVERBS_1.0 gets the library's. */
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "calls/calls.h"
+#include "diag/log.h"
+
+/* Macros of the header. */
+#undef ibv_get_device_list
+#undef ibv_query_port
+#undef ibv_reg_mr
+#undef ibv_reg_mr_iova
+
+struct table {
+    uintptr_t base; /* what a symbol's value is added to */
+    ElfW(Sym) * symbols;
+    const char *strings;
+    const ElfW(Half) * versions;
+    const uint32_t *hashes;
+};
+
+struct export
+{
+    const char *name;
+    void *ours;
+};
+
+#define NEWER_VERB(answer, type, name, work, parameters, arguments) type newer_##name parameters __asm__(#name);
+#include "calls/verbs.def"
+
+static const struct export exports[] = {
+#define VERB(answer, type, name, work, parameters, arguments) {#name, (void *)name},
+#define NEWER_VERB(answer, type, name, work, parameters, arguments) {#name, (void *)newer_##name},
+#include "calls/verbs.def"
+};
+
+/* The C library has added the base to the addresses of some architectures, and not of others. */
+static uintptr_t address_of(const struct table *table, const ElfW(Dyn) * entry)
+{
+    return entry->d_un.d_ptr < table->base ? entry->d_un.d_ptr + table->base : entry->d_un.d_ptr;
+}
+
+static bool find_table(const struct link_map *map, struct table *table)
+{
+    *table = (struct table){.base = map->l_addr};
+    for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++) {
+        uintptr_t at = address_of(table, entry);
+        if (entry->d_tag == DT_SYMTAB)
+            table->symbols = (void *)at;
+        if (entry->d_tag == DT_STRTAB)
+            table->strings = (const void *)at;
+        if (entry->d_tag == DT_VERSYM)
+            table->versions = (const void *)at;
+        if (entry->d_tag == DT_GNU_HASH)
+            table->hashes = (const void *)at;
+    }
+    return table->symbols && table->strings && table->versions && table->hashes;
+}
+
+/* The number of symbols is nowhere; the last one is the end of the last chain of the GNU hash table. */
+static size_t count_symbols(const uint32_t *hashes)
+{
+    enum { HEADER = 4, LAST_OF_CHAIN = 1 };
+    uint32_t buckets = hashes[0], first = hashes[1], last = 0;
+    const uint32_t *bucket = hashes + HEADER + hashes[2] * (sizeof(ElfW(Addr)) / sizeof *hashes);
+    const uint32_t *chains = bucket + buckets;
+    for (uint32_t i = 0; i < buckets; i++)
+        last = bucket[i] > last ? bucket[i] : last;
+    while (last >= first && !(chains[last - first] & LAST_OF_CHAIN))
+        last++;
+    return last + 1;
+}
+
+static bool is_default(const struct table *table, size_t at)
+{
+    enum { HIDDEN = 0x8000 };
+    return table->symbols[at].st_shndx != SHN_UNDEF && !(table->versions[at] & HIDDEN);
+}
+
+static void lead(const struct table *table, size_t count)
+{
+    for (size_t at = 1; at < count; at++)
+        for (const struct export *export = exports; export < exports + sizeof exports / sizeof *exports; export ++)
+            if (is_default(table, at) && !strcmp(table->strings + table->symbols[at].st_name, export->name))
+                table->symbols[at].st_value = (uintptr_t) export->ours - table->base;
+}
+
+static bool permit(const struct table *table, size_t count, int protection)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t from = (uintptr_t)table->symbols & -page, to = ((uintptr_t)(table->symbols + count) + page - 1) & -page;
+    return !mprotect((void *)from, to - from, protection);
+}
+
+/* After begin.c, which has asked for the library's own functions. */
+__attribute__((constructor(102))) static void start(void)
+{
+    struct table table;
+    struct link_map *map = NULL;
+    Dl_info info;
+    void *real = dlsym(RTLD_NEXT, "ibv_open_device");
+    if (!real || !dladdr1(real, &info, (void **)&map, RTLD_DL_LINKMAP) || !map || !find_table(map, &table))
+        return;
+    size_t count = count_symbols(table.hashes);
+    if (permit(&table, count, PROT_READ | PROT_WRITE)) {
+        lead(&table, count);
+        permit(&table, count, PROT_READ);
+    } else
+        log_write(LOG_WARN,
+                  "the table of symbols of %s can't be written: what the program finds by dlsym(3) is not seen",
+                  info.dli_fname);
+}

@@ -1,0 +1,3 @@
+#include "base/settings.h"
+
+bool settings_around;

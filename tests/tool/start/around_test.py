@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""softverbs around: a program's calls pass the trace in front of a libibverbs, here softverbs' own; options that can't hold are refused."""
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import cases
+from cases import BUILD, SOFTVERBS, expect, softverbs
+
+LIST = "import ctypes; verbs = ctypes.CDLL('libibverbs.so.1'); verbs.ibv_get_device_list.restype = ctypes.c_void_p; " \
+       "assert verbs.ibv_get_device_list(None)"
+
+
+def _around(*words, **more):
+    return softverbs("run", "--", SOFTVERBS, "around", *words, **more)
+
+
+def calls_that_a_program_finds_by_dlsym_are_seen():
+    done = expect(_around("--trace=ibv_get_device_list", "--", cases.PYTHON, "-c", LIST), 0, b"", None)
+    assert done.stderr.count(b"ibv_get_device_list(") == 1, done
+
+
+def preloads_of_the_user_are_joined():
+    own = f"{BUILD}/lib/libsoftverbs-paths.so"
+    done = subprocess.run([SOFTVERBS, "around", "--", "printenv", "LD_PRELOAD"], capture_output=True, check=False, env=cases.environment(LD_PRELOAD=own))
+    assert done.stdout.decode().strip() == f"{BUILD}/lib/libsoftverbs-around.so:{own}", done
+
+
+def the_exit_status_is_the_programs():
+    for words, status in ((["true"], 0), (["sh", "-c", "exit 7"], 7), (["/nowhere/program"], 127)):
+        assert softverbs("around", "--", *words).returncode == status, words
+
+
+def settings_reach_the_library_in_front_alone():
+    shown = expect(softverbs("around", "--check", "--log", "warn", "--", "printenv")).stdout.decode()
+    assert "SOFTVERBS_AROUND_CHECK=" in shown and "SOFTVERBS_AROUND_LOG=warn" in shown and "\nSOFTVERBS_CHECK=" not in shown, shown
+
+
+def options_of_own_devices_are_refused():
+    for option in (["--fault", "drop=1"], ["--capture", "file"], ["--net", "lo"], ["--adverse"], ["--no-paths"], ["--profile", "rxe"]):
+        expect(softverbs("around", *option, "--", "true"), 2, b"", [f"{option[0]} is for the devices of".encode()])
+
+
+def pages_are_refused():
+    for words in ("pages", "error,full"):
+        expect(softverbs("around", f"--check={words}", "--", "true"), 2, b"", [b"protects pages"])
+
+
+if __name__ == "__main__":
+    cases.main(sys.modules[__name__])
