@@ -5,9 +5,10 @@ import sys
 import made_up
 
 RULES = 'RULE(EARLY, "early", ERROR, SEES, "what", "why", "bites", "cure")\n'
-LISTS = ("adverse", "errors", "reasons", "settings", "unseen", "events Traffic", "events Messages", "events Calls")
+LISTS = ("adverse", "errors", "reasons", "settings", "unseen", "vendors", "events Traffic", "events Messages", "events Calls")
 EMPTY = ("src/adverse/adverse.def", "src/base/settings.def", "src/config/limits.def", "src/diag/diag.def", "src/events/events.def", "src/facts/facts.def",
-         "tests/api/errors/error_faults.def", "tests/api/errors/error_matrix.def", "tools/explain/calls.def")
+         "src/profile/vendors.def", "tests/api/errors/error_faults.def", "tests/api/errors/error_matrix.def",
+         "tools/explain/calls.def")
 FINE = {**{path: "" for path in EMPTY}, "docs/reference/json.md": "".join(f"<!-- list: {name} -->\n" for name in LISTS),
         "docs/user/one.md": "# One: `a` (b_c)\n\n[two](two.md#two) [here](#one-a-b_c) [there](../evidence/x.md) `[no](link.md)` [web](https://x.y/z)\n",
         "src/check/rules.def": RULES, "docs/reference/checker.md": "# Checker\n\n<!-- list: rules --> words\n",

@@ -20,9 +20,10 @@ import facts
 import reasons_page
 import rules
 import settings
+import vendors_page
 from tree import read
 
-PAGES = tuple(f"docs/reference/{name}.md" for name in ("adverse", "checker", "errors", "json", "reasons", "settings"))
+PAGES = tuple(f"docs/reference/{name}.md" for name in ("adverse", "checker", "errors", "json", "reasons", "settings", "vendor-errors"))
 MARK = re.compile(r"^.*<!-- list: ([\w ]+) -->.*$", re.M)
 SOURCES = ("src/**/*.def", "tools/explain/*.def", "tests/api/errors/*.def")
 
@@ -30,7 +31,7 @@ SOURCES = ("src/**/*.def", "tools/explain/*.def", "tests/api/errors/*.def")
 def lists(top):
     """The function that makes each list, by the list's name."""
     found = {"adverse": adverse.part, "errors": errors_page.part, "reasons": reasons_page.part, "rules": rules.part, "settings": settings.table,
-             "unseen": rules.unseen}
+             "unseen": rules.unseen, "vendors": vendors_page.part}
     found |= {f"events {chapter}": functools.partial(events.part, chapter=chapter) for chapter in events.TABLES}
     return found | {f"facts {chapter}": functools.partial(facts.part, chapter=chapter) for chapter in facts.chapters(top).values()}
 

@@ -42,6 +42,7 @@ FACTS = """#define FACTS_KINDS(KIND) \\
 """
 FILES = {
     "src/check/rules.def": RULES, "src/diag/diag.def": REASONS, "tools/explain/calls.def": CAUSES, "tools/explain/words.def": "",
+    "src/profile/vendors.def": 'VENDOR("a1", 0x81, "", OBSERVED, "No answer.", "b/c#1")\n',
     "src/events/events.def": EVENTS, "src/facts/facts.def": FACTS, "src/config/limits.def": "",
     "src/adverse/adverse.def": 'ADVERSE(1, PIECES, "pieces", 1,\n    "in pieces", "the buffer", "a look too early")\n',
     "src/base/settings.def": 'SETTING(LOG, "", CHOICE, "none warn", "none", "log", "LEVEL", "log to stderr", "`warn`: log")\n',
@@ -51,6 +52,7 @@ FILES = {
     "docs/reference/reasons.md": "# Page\n\n## All reasons\n\nwords <!-- list: reasons -->\nthe end\n",
     "docs/reference/json.md": "| <!-- list: events Traffic --> | | |\n<!-- list: facts Queue -->\n<!-- list: events Calls -->\n<!-- list: events Messages -->\n",
     **{f"docs/reference/{name}.md": f"# Page\n\n<!-- list: {name} -->\n" for name in ("adverse", "errors", "settings")},
+    "docs/reference/vendor-errors.md": "# Page\n\n<!-- list: vendors -->\n",
 }
 
 
@@ -90,6 +92,7 @@ def main():
          and "| SEND | the key is unknown | OTHER (302) | SUCCESS | ERR, RTS | FATAL |\n" in pages["errors.md"]),
         ("what is gone and what waits is in words", "| SEND | nothing is wrong | SUCCESS | waits | RTS, gone |  |\n" in pages["errors.md"]),
         ("only reasons that a row names are explained", pages["errors.md"].endswith('| 302 | It is "late". |\n')),
+        ("a code of a driver has both its numbers", "| a1 | 129 (0x81) | any | No answer. | observed: b/c#1 |\n" in pages["vendor-errors.md"] + "\n"),
         ("ninja knows of each list", not inputs),
     ])
 

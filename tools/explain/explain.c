@@ -11,6 +11,7 @@
 #include "command.h"
 #include "diag/diag.h"
 #include "events/lines.h"
+#include "explain/vendors.h"
 #include "print/emit.h"
 #include "print/table.h"
 
@@ -230,6 +231,8 @@ static bool explain_rule(const char *argument, struct told *told)
 /* False: nothing has that number or name. */
 static bool explain_one(const char *argument, struct told *told)
 {
+    if (vendors_mean(argument))
+        return vendors_explain(argument, &told->table, told->list);
     unsigned number = find_reason(argument), said = number ? 0 : number_of(argument);
     bool known = number;
     if (number)
@@ -285,7 +288,8 @@ static int explain(const struct command *command, int argc, char **argv)
     for (int i = optind; i < argc; i++) {
         if (explain_one(argv[i], &told))
             continue;
-        refuse(argv[i]);
+        if (!vendors_mean(argv[i]))
+            refuse(argv[i]);
         status = EXIT_NEGATIVE;
     }
     if (told.list)
@@ -304,9 +308,10 @@ const struct command explain_command = {
             "A word is one that programs print: the name of a reason, IBV_WC_RETRY_EXC_ERR\n"
             "or its text \"transport retry counter exceeded\", IBV_EVENT_QP_FATAL,\n"
             "RDMA_CM_EVENT_UNREACHABLE, EINVAL; the name of an event in the log (NAK_SENT)\n"
-            "or of a counter (naks_sent); a rule of \"softverbs run --check\". Without an\n"
-            "argument it lists all reasons; with one it adds usual causes, an example, a cure\n"
-            "and a page. \"softverbs why\" says what a process waits for right now.\n"
+            "or of a counter (naks_sent); a rule of \"softverbs run --check\"; the vendor_err\n"
+            "of another driver (mlx5:129). Without an argument it lists all reasons; with one\n"
+            "it adds usual causes, an example, a cure and a page. \"softverbs why\" says what\n"
+            "a process waits for right now.\n"
             "\n"
             "Exit status: 0, or 1 when a number or name does not exist.\n",
     .run = explain,

@@ -12,6 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import cases
 import made_pages
 from cases import expect, softverbs
+from settings import entries
 
 
 def unknown_commands_are_2():
@@ -59,6 +60,24 @@ def explain_knows_numbers_and_names():
     expect(softverbs("explain", "0x69"), out=said)
     every = expect(softverbs("explain")).stdout
     assert line in every and every.count(b"\n") > 50
+
+
+def explain_knows_vendor_errors_with_their_sources():
+    said = expect(softverbs("explain", "mlx5:129")).stdout.decode()
+    assert "IBV_WC_RETRY_EXC_ERR" in said and re.search(r"observed +NVIDIA/nccl#214", said), said
+    expect(softverbs("explain", "mlx5:0x81"), out=said.encode())
+    rows = list(entries(f"{cases.TREE}/src/profile/vendors.def", "VENDOR"))
+    seen = {(driver, int(str(code), 0)) for driver, code, *_ in rows}
+    assert len(seen) == len(rows) > 40, len(rows)
+    with open("/usr/include/infiniband/verbs.h", encoding="utf-8") as header:
+        statuses = header.read()
+    for driver, code, status, how, words, source in rows:
+        (one,) = json.loads(expect(softverbs("explain", "--json", f"{driver}:{code}")).stdout)
+        assert one["documented"] == (how == "DOCUMENTED") and one["sentence"] == words and len(words) > 5, one
+        assert re.search(r"\w\.[ch]\b" if one["documented"] else r"^[\w-]+/[\w-]+#\d+", source), one
+        assert not status or re.search(rf"\bIBV_WC_{status}\b", statuses), one
+    for unknown in ("mlx5:1", "nobody:129", "mlx5:4294967295"):
+        expect(softverbs("explain", unknown), 1, b"", [b"is not known", b"mlx5, efa, irdma, erdma"])
 
 
 def explain_has_causes_an_example_a_cure_and_a_page_of_each():
