@@ -35,16 +35,6 @@ bool vendors_mean(const char *argument)
     return colon && colon > argument && text_number_or_hex(colon + 1, 0, UINT32_MAX, &code);
 }
 
-static const struct vendor_error *find_error(const char *argument)
-{
-    uint64_t code = 0;
-    text_number_or_hex(strchr(argument, ':') + 1, 0, UINT32_MAX, &code);
-    for (const struct vendor_error *error = errors; error < errors + ERRORS; error++)
-        if (is_of(error, argument) && error->code == code)
-            return error;
-    return NULL;
-}
-
 static void name_drivers(char *names, size_t size)
 {
     size_t used = 0;
@@ -82,16 +72,25 @@ static void add_row(const struct vendor_error *error, struct table *table)
     add_part(table, "page", "docs/reference/vendor-errors.md");
 }
 
-bool vendors_explain(const char *argument, struct table *table, json_t *list)
+static void explain_error(const struct vendor_error *error, struct table *table, json_t *list)
 {
-    const struct vendor_error *error = find_error(argument);
-    if (!error)
-        return refuse(argument);
     if (list)
         json_array_append_new(list, json_pack("{s:i, s:s, s:s, s:s, s:s, s:b}", "number", (int)error->code, "name",
                                               error->driver, "sentence", error->words, "status", error->status,
                                               "source", error->source, "documented", error->how == DOCUMENTED));
     else
         add_row(error, table);
-    return true;
+}
+
+bool vendors_explain(const char *argument, struct table *table, json_t *list)
+{
+    uint64_t code = 0;
+    bool known = false;
+    text_number_or_hex(strchr(argument, ':') + 1, 0, UINT32_MAX, &code);
+    for (const struct vendor_error *error = errors; error < errors + ERRORS; error++)
+        if (is_of(error, argument) && error->code == code) {
+            explain_error(error, table, list);
+            known = true;
+        }
+    return known || refuse(argument);
 }

@@ -67,17 +67,17 @@ def explain_knows_vendor_errors_with_their_sources():
     assert "IBV_WC_RETRY_EXC_ERR" in said and re.search(r"observed +NVIDIA/nccl#214", said), said
     expect(softverbs("explain", "mlx5:0x81"), out=said.encode())
     rows = list(entries(f"{cases.TREE}/src/profile/vendors.def", "VENDOR"))
-    seen = {(driver, int(str(code), 0)) for driver, code, *_ in rows}
+    seen = {(driver, int(str(code), 0), words) for driver, code, _, _, words, _ in rows}
     assert len(seen) == len(rows) > 40, len(rows)
     with open("/usr/include/infiniband/verbs.h", encoding="utf-8") as header:
         statuses = header.read()
     for driver, code, status, how, words, source in rows:
-        (one,) = json.loads(expect(softverbs("explain", "--json", f"{driver}:{code}")).stdout)
-        assert one["documented"] == (how == "DOCUMENTED") and one["sentence"] == words and len(words) > 5, one
+        (one,) = [one for one in json.loads(expect(softverbs("explain", "--json", f"{driver}:{code}")).stdout) if one["sentence"] == words]
+        assert one["documented"] == (how == "DOCUMENTED") and len(words) > 5, one
         assert re.search(r"\w\.[ch]\b" if one["documented"] else r"^[\w-]+/[\w-]+#\d+", source), one
         assert not status or re.search(rf"\bIBV_WC_{status}\b", statuses), one
     for unknown in ("mlx5:1", "nobody:129", "mlx5:4294967295"):
-        expect(softverbs("explain", unknown), 1, b"", [b"is not known", b"mlx5, efa, irdma, erdma"])
+        expect(softverbs("explain", unknown), 1, b"", [b"is not known", b"mlx5, efa, irdma, bnxt_re, mana, erdma"])
 
 
 def explain_has_causes_an_example_a_cure_and_a_page_of_each():
