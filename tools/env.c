@@ -11,14 +11,13 @@
 #include "prepare.h"
 #include "print/emit.h"
 #include "settings.h"
+#include "start/around.h"
 
-enum { OPTION_DOCKER = PREPARE_OPTIONS_END, OPTION_GITHUB, OPTION_SYSTEMD, OPTION_JSON };
+enum { OPTION_DOCKER = PREPARE_OPTIONS_END, OPTION_GITHUB, OPTION_SYSTEMD, OPTION_JSON, OPTION_AROUND };
 
-static const struct option formats[] = {OPTION("docker", OPTION_DOCKER),
-                                        OPTION("github", OPTION_GITHUB),
-                                        OPTION("systemd", OPTION_SYSTEMD),
-                                        OPTION("json", OPTION_JSON),
-                                        {0}};
+static const struct option formats[] = {OPTION("docker", OPTION_DOCKER),   OPTION("github", OPTION_GITHUB),
+                                        OPTION("systemd", OPTION_SYSTEMD), OPTION("json", OPTION_JSON),
+                                        OPTION("around", OPTION_AROUND),   {0}};
 
 /* Prints the value between quotes; a character in `special` follows a backslash. */
 static void print_quoted(const char *value, const char *special)
@@ -174,15 +173,26 @@ static void fail_shell(int status)
         printf("(exit %d)\n", status);
 }
 
+/* The option decides what the others may be, wherever it is. */
+static bool is_around(int argc, char **argv)
+{
+    bool found = false;
+    for (int at = 1; at < argc; at++)
+        found |= !strcmp(argv[at], "--around");
+    return found;
+}
+
 static int env(const struct command *command, int argc, char **argv)
 {
     const struct option *options = prepare_options(formats);
-    bool paths = true;
+    bool paths = true, around = is_around(argc, argv);
     int option, status = 0;
     char **before = copy_of_environment();
     while (!status && (option = command_option(command, argc, argv, options)) != -1)
         if (option >= PREPARE_OPTIONS_END)
-            format = option;
+            format = option == OPTION_AROUND ? format : option;
+        else if (around)
+            status = around_option(command, options, option);
         else if (option == PREPARE_NO_PATHS)
             paths = false;
         else
@@ -194,7 +204,7 @@ static int env(const struct command *command, int argc, char **argv)
     if (!status && before && format == OPTION_GITHUB)
         status = setenv(setting_lines[SETTING_LOG_FORMAT].variable, "github", 0) ? EXIT_SELF : 0;
     if (!status && before)
-        status = prepare_environment(command, paths);
+        status = around ? around_prepare() : prepare_environment(command, paths);
     if (!status && before && (!format || format == OPTION_GITHUB))
         status = lead_to_itself();
     if (!status && format == OPTION_GITHUB)
@@ -207,7 +217,7 @@ static int env(const struct command *command, int argc, char **argv)
 
 const struct command env_command = {
     .name = "env",
-    .arguments = "[--docker|--github|--systemd|--json] [OPTIONS of run]",
+    .arguments = "[--docker|--github|--systemd|--json] [--around] [OPTIONS of run]",
     .summary = "Print what run gives, for shells, images, services and workflows",
     .help = "Without an option it prints lines for a shell:  eval \"$(softverbs env)\"\n"
             "\n"
@@ -219,6 +229,7 @@ const struct command env_command = {
             "                    (SOFTVERBS_LOG_FORMAT=github)\n"
             "  --systemd         print lines for an EnvironmentFile= of a service\n"
             "  --json            print an object of names and values\n"
+            "  --around          print what \"softverbs around\" gives, and takes its options\n"
             "\n"
             "These four set SOFTVERBS_LOG=warn if it is unset, as \"softverbs run\" does in a\n"
             "job (CI is set), so that the log has the mistakes of a program; --log and\n"

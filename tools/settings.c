@@ -58,6 +58,9 @@ bool settings_is_one(const char *entry)
 
 static bool is_reserved(const char *entry)
 {
+    static const char around[] = "SOFTVERBS_AROUND_"; /* of the library in front of another libibverbs */
+    if (!strncmp(entry, around, sizeof around - 1))
+        return true;
     static const char *const names[] = {
 #define RESERVED(variable) "SOFTVERBS_" #variable "=",
 #include "base/settings.def"

@@ -2,6 +2,7 @@
  * functions in front of it. The default versions alone do; a program that asks for IBVERBS_1.0 gets the library's. */
 #include <dlfcn.h>
 #include <elf.h>
+#include <errno.h>
 #include <link.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -92,28 +93,52 @@ static void lead(const struct table *table, size_t count)
                 table->symbols[at].st_value = (uintptr_t) export->ours - table->base;
 }
 
-static bool permit(const struct table *table, size_t count, int protection)
+/* The segment with the table, which old linkers put beside code. */
+struct segment {
+    uintptr_t at;
+    int protection;
+};
+
+static int find_segment(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct segment *segment = context;
+    for (const ElfW(Phdr) *header = info->dlpi_phdr; header < info->dlpi_phdr + info->dlpi_phnum; header++)
+        if (header->p_type == PT_LOAD && segment->at - info->dlpi_addr - header->p_vaddr < header->p_memsz) {
+            segment->protection = (header->p_flags & PF_R ? PROT_READ : 0) | (header->p_flags & PF_W ? PROT_WRITE : 0) |
+                                  (header->p_flags & PF_X ? PROT_EXEC : 0);
+            return 1;
+        }
+    return 0;
+}
+
+static bool protect(const struct table *table, size_t count, int protection)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     uintptr_t from = (uintptr_t)table->symbols & -page, to = ((uintptr_t)(table->symbols + count) + page - 1) & -page;
     return !mprotect((void *)from, to - from, protection);
 }
 
-/* After begin.c, which has asked for the library's own functions. */
+/* False: the table can't be written. */
+static bool lead_library(const struct table *table)
+{
+    size_t count = count_symbols(table->hashes);
+    struct segment segment = {.at = (uintptr_t)table->symbols};
+    if (!dl_iterate_phdr(find_segment, &segment) || !protect(table, count, segment.protection | PROT_WRITE))
+        return false;
+    lead(table, count);
+    return protect(table, count, segment.protection);
+}
+
+/* After begin.c, which has asked for the library's own functions. The library is there already, as this one needs it.
+ */
 __attribute__((constructor(102))) static void start(void)
 {
     struct table table;
+    int before = errno;
     struct link_map *map = NULL;
-    Dl_info info;
-    void *real = dlsym(RTLD_NEXT, "ibv_open_device");
-    if (!real || !dladdr1(real, &info, (void **)&map, RTLD_DL_LINKMAP) || !map || !find_table(map, &table))
-        return;
-    size_t count = count_symbols(table.hashes);
-    if (permit(&table, count, PROT_READ | PROT_WRITE)) {
-        lead(&table, count);
-        permit(&table, count, PROT_READ);
-    } else
-        log_write(LOG_WARN,
-                  "the table of symbols of %s can't be written: what the program finds by dlsym(3) is not seen",
-                  info.dli_fname);
+    void *library = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    if (!library || dlinfo(library, RTLD_DI_LINKMAP, &map) || !find_table(map, &table) || !lead_library(&table))
+        log_write(LOG_WARN, "the table of symbols of %s can't be changed: what a program finds by dlsym(3) is not seen",
+                  map ? map->l_name : "libibverbs.so.1");
+    errno = before;
 }

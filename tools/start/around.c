@@ -11,6 +11,7 @@
 #include "command.h"
 #include "place.h"
 #include "prepare.h"
+#include "start/around.h"
 #include "start/become.h"
 #include "trace/trace.h"
 
@@ -55,6 +56,21 @@ static bool asks_for_pages(int option, const char *list)
     return found;
 }
 
+int around_option(const struct command *command, const struct option *options, int option)
+{
+    if (!holds(option))
+        return command_misused(command,
+                               "--%s is for the devices of \"softverbs run\". Other devices, and what is on "
+                               "their wire, can't be changed from here.",
+                               name_of(options, option));
+    if (asks_for_pages(option, optarg))
+        return command_misused(command,
+                               "--check=%s protects pages from the processor, and the device writes to them past "
+                               "it. Leave out \"pages\" and \"full\".",
+                               optarg);
+    return prepare_option(command, option, optarg);
+}
+
 /* 0, or the exit status after a sentence. */
 static int take_option(const struct command *command, const struct option *options, int option, struct choice *choice)
 {
@@ -65,18 +81,8 @@ static int take_option(const struct command *command, const struct option *optio
         return command_misused(command, "The value of --trace-file is empty. Leave the option out for stderr.");
     else if (option == OPTION_TRACE_FILE)
         choice->trace_file = optarg;
-    else if (!holds(option))
-        return command_misused(command,
-                               "--%s is for the devices of \"softverbs run\". Other devices, and what is on "
-                               "their wire, can't be changed from here.",
-                               name_of(options, option));
-    else if (asks_for_pages(option, optarg))
-        return command_misused(command,
-                               "--check=%s protects pages from the processor, and the device writes to them past "
-                               "it. Leave out \"pages\" and \"full\".",
-                               optarg);
     else
-        return prepare_option(command, option, optarg);
+        return around_option(command, options, option);
     return 0;
 }
 
@@ -99,9 +105,18 @@ static int preload(void)
     if (place_libraries(directory, why, sizeof why))
         return complain_and(EXIT_SELF, "%s", why);
     snprintf(path, sizeof path, "%s/libsoftverbs-around.so", directory);
+    if (strpbrk(path, " \t\n:"))
+        return complain_and(EXIT_SELF, "The dynamic linker can't preload \"%s\": a blank or a colon ends the path.",
+                            path);
     if (access(path, R_OK))
         return complain_and(EXIT_SELF, "The library \"%s\" can't be read: %s.", path, strerror(errno));
     return prepare_preload(path);
+}
+
+int around_prepare(void)
+{
+    int status = preload();
+    return status ? status : move_settings();
 }
 
 static int become_around(char **argv)

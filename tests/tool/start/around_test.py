@@ -11,6 +11,37 @@ from cases import BUILD, SOFTVERBS, expect, softverbs
 LIST = "import ctypes; verbs = ctypes.CDLL('libibverbs.so.1'); verbs.ibv_get_device_list.restype = ctypes.c_void_p; " \
        "assert verbs.ibv_get_device_list(None)"
 
+# Threads register memory all the time, and each child of a fork does, too, in a context that is its parent's.
+FORKS = """
+import ctypes, os, threading, time
+verbs = ctypes.CDLL("libibverbs.so.1")
+for name in ("ibv_get_device_list", "ibv_open_device", "ibv_alloc_pd", "ibv_reg_mr"):
+    getattr(verbs, name).restype = ctypes.c_void_p
+devices = ctypes.cast(verbs.ibv_get_device_list(None), ctypes.POINTER(ctypes.c_void_p))
+pd = ctypes.c_void_p(verbs.ibv_alloc_pd(ctypes.c_void_p(verbs.ibv_open_device(ctypes.c_void_p(devices[0])))))
+memory = ctypes.create_string_buffer(4096)
+ended = False
+def register():
+    mr = verbs.ibv_reg_mr(pd, memory, ctypes.c_size_t(4096), 1)
+    return mr and verbs.ibv_dereg_mr(ctypes.c_void_p(mr))
+def go_on():
+    while not ended:
+        register()
+threads = [threading.Thread(target=go_on) for _ in range(3)]
+for thread in threads:
+    thread.start()
+for _ in range(100):
+    child = os.fork()
+    if not child:
+        register()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+ended = True
+for thread in threads:
+    thread.join()
+print("good")
+"""
+
 
 def _around(*words, **more):
     return softverbs("run", "--", SOFTVERBS, "around", *words, **more)
@@ -19,6 +50,10 @@ def _around(*words, **more):
 def calls_that_a_program_finds_by_dlsym_are_seen():
     done = expect(_around("--trace=ibv_get_device_list", "--", cases.PYTHON, "-c", LIST), 0, b"", None)
     assert done.stderr.count(b"ibv_get_device_list(") == 1, done
+
+
+def children_of_a_program_with_threads_find_no_lock_held():
+    expect(_around("--check=notes", "--log", "none", "--", cases.PYTHON, "-c", FORKS), 0, b"good\n", None)
 
 
 def preloads_of_the_user_are_joined():
@@ -35,6 +70,15 @@ def the_exit_status_is_the_programs():
 def settings_reach_the_library_in_front_alone():
     shown = expect(softverbs("around", "--check", "--log", "warn", "--", "printenv")).stdout.decode()
     assert "SOFTVERBS_AROUND_CHECK=" in shown and "SOFTVERBS_AROUND_LOG=warn" in shown and "\nSOFTVERBS_CHECK=" not in shown, shown
+
+
+def env_prints_it_for_shells():
+    done = subprocess.run(["bash", "-ec", f'eval "$({SOFTVERBS} env --around --check=notes --log warn)"; printenv'], capture_output=True, check=False,
+                          env=cases.environment())
+    shown = done.stdout.decode()
+    assert "SOFTVERBS_AROUND_CHECK=notes\n" in shown and "SOFTVERBS_AROUND_LOG=warn\n" in shown, done
+    assert f"LD_PRELOAD={BUILD}/lib/libsoftverbs-around.so\n" in shown and "LD_LIBRARY_PATH" not in shown and "SOFTVERBS_PATHS" not in shown, done
+    expect(softverbs("env", "--fault", "drop=1", "--around"), 2, None, [b"--fault is for the devices of"])
 
 
 def options_of_own_devices_are_refused():
