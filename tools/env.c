@@ -217,7 +217,7 @@ static int env(const struct command *command, int argc, char **argv)
 
 const struct command env_command = {
     .name = "env",
-    .arguments = "[--docker|--github|--systemd|--json] [--around] [OPTIONS of run]",
+    .arguments = "[--docker|--github|--systemd|--json] [--around] [OPTIONS]",
     .summary = "Print what run gives, for shells, images, services and workflows",
     .help = "Without an option it prints lines for a shell:  eval \"$(softverbs env)\"\n"
             "\n"
