@@ -66,6 +66,14 @@ CALLS_CHANGER static void change_cq(struct calls_holder *holder, const struct ca
 
 /* -- adoption */
 
+/* Gives the answer of a call that destroys: an object that the library did not destroy, as others use it, stays. */
+static int ended(int error, struct held *held, void (*change)(struct calls_holder *, const struct calls_change *))
+{
+    if (error && held)
+        calls_enter(&held->holder, change);
+    return error;
+}
+
 static void adopt_context(struct ibv_context *context)
 {
     struct held *held = context ? held_begin(HELD_CONTEXT, context) : NULL;
@@ -102,8 +110,8 @@ static struct ibv_context *import_device(int fd)
 
 static int close_device(struct ibv_context *context)
 {
-    held_end(HELD_CONTEXT, context);
-    return plain.ibv_close_device(context);
+    struct held *held = held_end(HELD_CONTEXT, context);
+    return ended(plain.ibv_close_device(context), held, change_context);
 }
 
 /* A program may ask for the extended form of a queue pair several times. */
@@ -123,8 +131,8 @@ static struct ibv_qp_ex *qp_to_qp_ex(struct ibv_qp *qp)
 
 static int destroy_qp(struct ibv_qp *qp)
 {
-    held_end(HELD_QP, qp);
-    return plain.ibv_destroy_qp(qp);
+    struct held *held = held_end(HELD_QP, qp);
+    return ended(plain.ibv_destroy_qp(qp), held, change_qp);
 }
 
 static struct ibv_pd *alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr)
@@ -171,8 +179,8 @@ static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq
 
 static int destroy_cq(struct ibv_cq *cq)
 {
-    held_end(HELD_CQ, cq);
-    return plain.ibv_destroy_cq(cq);
+    struct held *held = held_end(HELD_CQ, cq);
+    return ended(plain.ibv_destroy_cq(cq), held, change_cq);
 }
 
 static struct ibv_wq *create_wq(struct ibv_context *context, struct ibv_wq_init_attr *attr)

@@ -54,9 +54,11 @@ struct held *held_begin(enum held_kind kind, void *object)
     return held;
 }
 
-void held_end(enum held_kind kind, const void *object)
+struct held *held_end(enum held_kind kind, const void *object)
 {
     struct held *held = held_find(kind, object);
-    if (held)
-        leave_layers(held);
+    if (!held || !held->holder.change)
+        return NULL;
+    leave_layers(held);
+    return held;
 }

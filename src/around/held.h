@@ -41,5 +41,6 @@ struct held *held_find(enum held_kind, const void *object);
  * the object is not seen then. Thread-safe. */
 struct held *held_begin(enum held_kind, void *object);
 
-/* The object is about to be destroyed. Thread-safe. */
-void held_end(enum held_kind, const void *object);
+/* The object is about to be destroyed: it follows no layer. Returns what calls_enter needs to make it follow them again
+ * if the library refuses, or NULL. Thread-safe. */
+struct held *held_end(enum held_kind, const void *object);

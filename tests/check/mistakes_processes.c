@@ -1,4 +1,5 @@
 /* Threads, processes, signals, and what the kernel grants them. */
+#include <errno.h>
 #include <linux/capability.h>
 #include <pthread.h>
 #include <signal.h>
@@ -225,6 +226,8 @@ void poll_in_two_threads(enum loopback_variant variant)
     pthread_t thread;
     loopback_open(&loopback, &(struct loopback_options){.wc_flags = IBV_WC_EX_WITH_QP_NUM,
                                                         .cq_flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED});
+    if (variant == FAULTY)
+        MUST(ibv_destroy_cq(ibv_cq_ex_to_cq(loopback.cq_ex)) == EBUSY); /* it stays what it is */
     MUST(!WRITE(&loopback, 0, 8, IBV_SEND_SIGNALED));
     begin_poll(&loopback);
     if (variant == TWIN)

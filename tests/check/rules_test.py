@@ -30,6 +30,7 @@ TOO = {
     ("cq-overrun", "faulty"): ("never-polled",),
     ("never-polled", "neighbour"): ("never-destroyed",),
     ("event-overacknowledged", "neighbour"): ("never-destroyed",),
+    ("single-threaded", "faulty"): ("refused-call",),
     ("receive-missing", "faulty"): ("receives-ran-out", "rnr-retry-endless"),
     ("receive-missing", "twin"): ("rnr-retry-endless",),
     ("receive-missing", "neighbour"): ("rnr-retry-endless",),
