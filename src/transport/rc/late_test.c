@@ -284,6 +284,17 @@ static void who_fails_tells_of_what_it_had_taken(void **state)
     is_silent(rig);
 }
 
+/* The program has the message, and moves its queue pair to ERR, as when it disconnects: the peer's work has ended, and is
+ * not flushed when the peer hears of that. */
+static void who_is_moved_to_err_tells_of_what_it_had_taken(void **state)
+{
+    struct rig *rig = *state;
+    take_unasked(rig, first);
+    rc_flush(&rig->engine.rc);
+    acknowledges(rig, first);
+    is_silent(rig);
+}
+
 /* -- along with a request */
 
 static struct rc *takes_along(struct rig *rig)
@@ -433,6 +444,7 @@ TESTS_OF(script, c9_7_3_work_that_is_not_signalled_asks_now_and_then,
                  c9_7_5_1_2_a_repeat_is_acknowledged_alone,
                  where_packets_get_lost_nobody_is_told_unasked,
                  who_fails_tells_of_what_it_had_taken,
+                 who_is_moved_to_err_tells_of_what_it_had_taken,
                  what_nobody_asked_about_goes_along_with_a_request,
                  without_a_link_that_takes_it_along_it_goes_before,
                  what_was_asked_about_does_not_wait_for_a_request,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/likely.h"
+#include "transport/rc/acks.h"
 #include "transport/rc/completer.h"
 #include "transport/rc/fail.h"
 #include "transport/rc/receive.h"
@@ -229,6 +230,7 @@ void rc_flush(struct rc *rc)
     rto_stop(&rc->requester.rto);
     rc->requester.rnr_waiting = false;
     rc->responder.saved_next = rc->responder.saved_tail;
+    responses_acknowledge_late(rc);
     retire_all(&rc->requester.queue, rc->owner);
     fail_receive(rc, IBV_WC_WR_FLUSH_ERR, REASON_FLUSHED, 0);
 }

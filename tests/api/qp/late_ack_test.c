@@ -118,6 +118,17 @@ static void it_ends_when_the_peers_queue_pair_ends(const void *argument)
     expect_drained(&pair.near);
 }
 
+/* Both ends disconnect, the receiver first: an adapter has acknowledged what a program can have seen, so nothing that
+ * arrived is flushed. */
+static void what_arrived_is_not_flushed(const void *row)
+{
+    struct pair pair = open_patient();
+    send_to_a_poller(&pair);
+    EXPECT(end_move(&pair.far, IBV_QPS_ERR), ==, 0);
+    EXPECT(end_move(&pair.near, IBV_QPS_ERR), ==, 0);
+    end_expect_nothing(&pair.near);
+}
+
 static void it_ends_when_the_peer_ends(const void *row)
 {
     struct pair pair = open_patient();
@@ -224,6 +235,7 @@ static void all(void)
     harness_run("it ends when the peer's queue pair is reset", it_ends_when_the_peers_queue_pair_ends, &ended[0]);
     harness_run("it ends when that is in ERR", it_ends_when_the_peers_queue_pair_ends, &ended[1]);
     harness_run("it ends when that is destroyed", it_ends_when_the_peers_queue_pair_ends, NULL);
+    CASE(what_arrived_is_not_flushed);
     if (harness_link() != LINK_SELF) {
         CASE(it_ends_when_the_peer_ends);
         harness_run("what a killed peer had got ends", what_a_killed_peer_had_got_ends, NULL);
