@@ -1,5 +1,5 @@
 """gdb commands for programs on softverbs, stopped or in a core file: "softverbs objects", "softverbs story NUMBER",
-"softverbs connection NUMBER" and "softverbs stories FILE", and what "print *qp" says of the verbs' own structs. The program does not run for it.
+"softverbs connection NUMBER" and "softverbs stories FILE", and what "print *qp" says of the verbs' own structs. The program stays stopped meanwhile.
 
     gdb -batch -x softverbs-gdb.py -ex "softverbs story 0x12" PROGRAM core
 
@@ -20,12 +20,12 @@ import gdb
 
 HERE = os.path.abspath(os.path.expanduser(__file__))
 MAGIC, VERSION = b"softverbs layout ", 3
-OBJECT_MOST = 1 << 20  # of a damaged list no more are read
+OBJECT_MOST = 1 << 20  # the most objects of a list, which may be damaged and have no end
 NEVER = (1 << 64) - 1
 
 
 class NotHere(gdb.GdbError):
-    """The program has no softverbs, or softverbs nothing of that name."""
+    """The command can't be done; gdb prints the sentence alone."""
 
 
 def _read(address, size):
@@ -99,7 +99,7 @@ class Layout:
         return self.members[name][1]
 
     def element(self, kind, array, i):
-        """Of an array of structs, by its address or name."""
+        """The i-th struct of an array, which is given by its address or name."""
         return Thing(self, kind, self.parts.get(array, (array,))[0] + i * self.members["#" + kind][2])
 
     def word(self, table, number):
@@ -144,7 +144,7 @@ class Thing:
         return Thing(self.layout, what.lstrip("*"), at) if at else None
 
     def facts(self, kind, **made):
-        """What is known of it, in the order of src/facts/facts.def. `made`: facts that no member has, or that are known only now and then (None: not now)."""
+        """The facts of the struct, in the order of src/facts/facts.def. `made`: facts that no member has, or that are known only now and then (None: not now)."""
         known = {}
         for name, source, form, at, size in self.layout.facts[kind]:
             source = source.partition("(")[0]
@@ -180,7 +180,7 @@ def _queue_pairs(layout):
 
 
 def _substitutes(layout):
-    """Likewise of each XRC substitute, which the program does not know, in place of another process's."""
+    """Pairs of the device's name and each XRC substitute, a queue pair that the program does not know, in place of another process's."""
     for guest in _list(layout, layout.process.where("loop.guests"), "guest"):
         qp = Thing(layout, "qp", guest["endpoint"] - layout.members["qp_datapath.endpoint"][1])
         yield _flow(qp)["device"]["name"], qp
@@ -189,7 +189,7 @@ def _substitutes(layout):
 # -- a story, in the form that src/verbs/ask/qp_story_report.c writes
 
 def _wrong_address(address, base, size):
-    """As wrong_address_find (src/link/wrong_address.h)."""
+    """The facts that wrong_address_find (src/link/wrong_address.h) finds."""
     swapped, halves = int.from_bytes(address.to_bytes(8, "little"), "big"), (0, 2**32 - 1)
     if (address - base) % 2**64 < size:
         return {}
@@ -238,7 +238,7 @@ def _report_record(record):
 
 
 def _report_records(ring, count, written, recent=None):
-    """The records of a story, whose last ones are apart, or of the last events of another object: the oldest first."""
+    """The records of a story, whose last ones are in `recent`, or of the last events of another object: the oldest first."""
     layout = (ring or recent).layout
     last, where = written // layout.members["#story_record"][2], {}
     for source, size, first in (ring, count, last - count), (recent, block := layout.constant("STORY_RECENT"), last - last % block):
@@ -260,8 +260,8 @@ def _story_events(qp):
 
 
 def _connected(qp, events):
-    """The posted work, the shared receive queue, and the peer; of one that has ended its event is left."""
-    srq = qp["uses.srq"] or qp["xrc.selected"]  # of an XRC connection, the last message named it
+    """The posted work, the shared receive queue, and the peer; a peer that has ended is known from its event."""
+    srq = qp["uses.srq"] or qp["xrc.selected"]  # the last message of an XRC connection named it
     queue, peer = srq["queue"] if srq else qp["receives.queue"], qp["path.peer"]
     pids = [peer["pid"]] if peer else [record["peer"] for record in events if record["event"] == "PEER_ENDED"]
     return {"send_posted": (qp["sends.posted"] - qp["sends.retired"]) & 0xffffffff, "recv_posted": queue["count"] if queue else 0,
@@ -340,7 +340,7 @@ def _now(layout):
 
 
 def _neighbor_pid(identifier):
-    """None: it is of another host, or has ended."""
+    """The process at the identifier's other end; None: no session, or the process is on another host or has ended."""
     session, cm = identifier["session"], identifier.layout.objects["cm"]
     for i in range(cm["neighbors.count"] if session else 0):
         neighbor = identifier.layout.element("cm_neighbor", cm["neighbors.list"], i)
@@ -390,7 +390,7 @@ def _write(layout, file):
 
 # -- objects
 
-DESCRIBE = {  # of each kind the parts of a line, each with the fact that it needs; "": it is always there
+DESCRIBE = {  # each kind's parts of a line, each after the fact that the part needs; "": the part is always there
     "qp": (("", "queue pair 0x{number:x}, {type} in {state}"), ("peer_qp", ", connected with 0x{peer_qp:x}"), ("peer_pid", " of process {peer_pid}"),
            ("", ", {send_posted} sends and {recv_posted} receives posted"), ("send_cq", ", send CQ {send_cq}"), ("recv_cq", ", receive CQ {recv_cq}"),
            ("srq", ", SRQ {srq}"), ("first_error", ", first error {first_error} {first_error_name}")),
@@ -486,7 +486,7 @@ def _tool():
 
 
 def _why(layout, option, number):
-    """Prints what "softverbs why" says of it: the other end may be in the program's directory."""
+    """Prints what "softverbs why" says of a queue pair or identifier, with its other end from the program's directory if that is there."""
     tool = _tool()
     if not tool:
         raise NotHere("There is no softverbs in $PATH; \"softverbs stories FILE\" keeps the story for where there is one.")

@@ -1,8 +1,8 @@
 #!/bin/bash
 # Fuzzes for long: fuzz.sh [--keep] [MINUTES [FUZZER...]], by default all of them for 30 minutes of processor time, as many at a
 # time as there are processors. Says for each how often it ran, what it reached and what it found; exits with 1 when it found
-# something. Its working files are in build-fuzz/fuzzing, and count what each fuzzer has had: a run that was ended goes on when it is
-# called again, and begins anew after it was complete. --keep: the corpus, merged, becomes the one in tests/corpus.
+# something. Its working files in build-fuzz/fuzzing count the time of each fuzzer: the next call continues a run that was interrupted,
+# and begins anew after a complete one. --keep: the corpus, merged, becomes the one in tests/corpus.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 keep=
@@ -55,7 +55,7 @@ fuzz() { # NAME
     done
 }
 
-# The corpus without what adds nothing, as an archive that is the same for the same inputs.
+# Packs the corpus without inputs that reach nothing new, into an archive that is the same for the same inputs.
 pack() { # NAME
     local place=$top/$1
     mkdir -p "$place/merged"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that each behaviour of src/adverse/adverse.def has an outcome in tests/adverse/litmus.def, which is gone without it, and that
+"""Checks that each behaviour of src/adverse/adverse.def has an outcome in tests/adverse/litmus.def that never happens without it, and that
 few files of code name the adverse adapter; and that the switches of the first table of docs/reference/choices.md exist; prints TAP.
 
 Usage: adverse.py DIRECTORY
@@ -26,7 +26,7 @@ ROOMS, FILES_MOST = ("src/adverse/", "src/verbs/disturb/"), 6
 # Files whose answers to calls a behaviour changes, and which answers these are.
 ANSWERS = {
     "src/config/config.c": "the table of GIDs",
-    "src/verbs/context/device.c": "notes that an index of it was asked for",
+    "src/verbs/context/device.c": "notes that an index of the table of GIDs was asked for",
     "src/verbs/create/mr_register.c": "the two keys of a region",
     "src/verbs/life/qp_create.c": "max_inline_data",
     "src/verbs/queue/cq_ex.c": "the readers of a completion queue",

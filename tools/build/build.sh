@@ -22,7 +22,7 @@ case " $* " in
 esac
 
 # GCC's link-time optimization takes a tenth of the instructions away, and -O3 a twelfth (docs/evidence/budget.md). Sanitizers, coverage and the fuzzers are
-# better off without; clang wants a linker for it that may not be there.
+# better off without; clang's needs a linker that may not be there.
 case " $* " in
 *b_lto=* | *b_sanitize=* | *b_coverage=* | *fuzz=true*) quick= ;;
 *)
@@ -52,13 +52,13 @@ elif [ -n "$again" ] && [ "$before" != "$options" ]; then
     configure meson setup --reconfigure "$directory" "$@" # and not "meson configure", which does not know new options
 fi
 if [ -z "$target" ]; then
-    case " $* " in *b_sanitize=* | *fuzz=true*) target=meson-test-prereq ;; *) target=all ;; esac # which has nothing to install
+    case " $* " in *b_sanitize=* | *fuzz=true*) target=meson-test-prereq ;; *) target=all ;; esac # the first builds install nothing
 fi
 steps=$(ninja -C "$directory" -n "$target" 2>/dev/null | sed -n 's/^\[[0-9]*\/\([0-9]*\)\].*/\1/p' | tail -n 1)
 [ -n "$steps" ] || exit 0
-[ "$steps" = 1 ] || echo "Building $directory: $steps steps (ninja -C $directory $target shows them)" # one: the version is looked at
+[ "$steps" = 1 ] || echo "Building $directory: $steps steps (ninja -C $directory $target shows them)" # one step is always there: it looks at the version
 
-# Shows how far ninja is, in one line at a terminal, where only changes count, elsewhere in a line from time to time.
+# Shows how far ninja is whenever that has changed: at a terminal in one line, elsewhere in a new line every 30 seconds at most.
 count_steps() {
     seconds=$1 form=$2 shown=
     while sleep "$seconds" >/dev/null 2>&1; do
@@ -79,7 +79,7 @@ counter=$!
 status=0
 ninja -C "$directory" "$target" >"$log" 2>&1 || status=$?
 kill "$counter" 2>/dev/null || true
-wait "$counter" 2>/dev/null || true # it may be in the middle of a line
+wait "$counter" 2>/dev/null || true # the counter may be in the middle of a line
 counter=
 # shellcheck disable=SC2059
 printf "$wipe"

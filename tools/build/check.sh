@@ -7,7 +7,7 @@ export CMOCKA_MESSAGE_OUTPUT=TAP
 export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 export TSAN_OPTIONS=second_deadlock_stack=1
-unset CI GITHUB_ACTIONS GITLAB_CI # with which programs under `softverbs run` write what the tests of its silence don't expect
+unset CI GITHUB_ACTIONS GITLAB_CI # with these, programs under `softverbs run` write lines where tests expect silence
 
 steps=$(mktemp) # results of the steps themselves, in TAP, and how long they took
 trap 'rm -f "$steps"' EXIT
@@ -24,8 +24,8 @@ timed() { # timed WHAT COMMAND...
 
 timed "set-up" tools/build/setup.sh build check || exit 1
 
-# Prints whether a program built with this sanitizer runs here. Some containers refuse what it needs. "plainly", "fixed" (only without
-# address space randomisation), or "no".
+# Prints whether a program built with this sanitizer runs here, as some containers refuse what it needs: "plainly", "fixed" (only
+# without address space randomisation), or "no".
 sanitizer_runs() {
     local probe
     probe=$(mktemp -d)
@@ -50,10 +50,10 @@ suites() {
         grep --line-buffered -Ev '^(ninja:|$|Full log written|(Ok|Expected Fail|Fail|Unexpected Pass|Skipped|Timeout): )'
 }
 
-# run_suites DIRECTORY NAME PREFIX MESON-TEST-OPTION...: the suites of a finished build. Of the plain kind what mostly waits (tests/clients/meson.build,
-# tests/tool/meson.build) runs beside the rest, so that no processor is idle, and so do the programs that want no other of their kind, and after them
-# those that are `late`. There are twice as many as processors at most: with more, a process waits for one for a second, and peers of other tests give
-# it up.
+# run_suites DIRECTORY NAME PREFIX MESON-TEST-OPTION...: the suites of a finished build. Tests of the plain kind that mostly wait (tests/clients/meson.build,
+# tests/tool/meson.build) run beside the rest, so that no processor is idle. So do the programs that want no other of their kind, and after them the
+# `late` ones. At most twice as many tests as processors run at a time: with more, a process can wait a second for a processor, and peers of other tests
+# give it up.
 run_suites() {
     local directory=$1 name=$2 prefix=$3 beside=
     shift 3
@@ -111,7 +111,7 @@ sanitized() { # sanitized NAME SANITIZERS [MESON-OPTION...]
 
 for build in "$@"; do
     case $build in
-    # The suites beside it make this kind wait for the processors; a longer wait costs a good run nothing.
+    # The plain kind runs several suites at once, which wait for processors; a longer limit costs a good run nothing.
     plain) TEST_PATIENCE=3 check plain build "" -Dtests=true -Dwerror=true -- --timeout-multiplier 3 ;;
     asan) sanitized asan address,undefined ;;
     tsan) sanitized tsan thread ;;

@@ -7,7 +7,7 @@ Usage: circles.py DIRECTORY [--objects BUILD] [--bare]
 
 A module is x.c with x.h, whose inline functions and macros count; it depends on the modules whose functions and data it names, and
 these never lead back to it. (shape.py checks that includes follow the layers.) The text shows a header's needs for all that include it,
-the object files show each module's needs after the preprocessor: tables, variables and pointers that hold a function, too. Neither
+and the object files show each module's needs after the preprocessor, also by tables, variables and pointers that hold a function. Neither
 graph may have a circle. A header that is not of the ground floor (marked in src/layers) is included by at most 22 production files. A
 header that exceeds that today is in INCLUDED with the number that it may not exceed; these numbers may only fall, and a number that is
 no longer needed is a fault. A definition begins in column 0. A call through a table that a higher module hands down is no arrow;

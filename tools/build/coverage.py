@@ -14,7 +14,7 @@ WORST = 10
 
 
 def notes(build):
-    """The files that gcov starts from, of what has run."""
+    """The files that programs wrote when they ran, from which gcov starts."""
     for folder, _, names in os.walk(build):
         for name in names:
             if name.endswith(".gcda"):

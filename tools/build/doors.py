@@ -5,12 +5,11 @@ Usage: doors.py DIRECTORY
 
 src/transport/engine/engine.h is the way to an engine. Outside of src/transport no file includes a header of one service
 (FOLDERS), names a function that such a header declares, or touches a part of struct engine. Code that drives engines in the transport's own
-tests (src/transport/testing: simulator, fuzzers, scripts) may look at their inside, as it judges it, but
-calls no function of one service and writes nothing there, so that nothing enters by another way. The tests beside an engine may: they
-belong to its inside.
+tests (src/transport/testing: simulator, fuzzers, scripts) may look at their inside to judge it, but calls no function of one service and
+writes nothing there, so that nothing enters by another way. The tests beside an engine may call and write: they belong to its inside.
 
-In engine.h a function that gets an engine it may change is a door, and has its place in the table at the top; all others
-get a const one. The text is read, not compiled: what a macro hides is not seen.
+In engine.h and inlined.h a function that gets an engine it may change is a door, and has its place in the table at the top of engine.h;
+all others get a const engine. The text is read, not compiled: what a macro hides is not seen.
 """
 import os
 import re
@@ -66,7 +65,7 @@ def calls(name, code, inner):
 
 
 def parts_touched(code):
-    """A pattern of the parts of engines in this file, which may call an engine by another name."""
+    """A pattern of the parts of engines in this file, whose variables of engines may have other names."""
     names = set(re.findall(r"\bstruct engine \*?(?:const )?(\w+)\b(?!\()", code)) - {"engine"}
     return "|".join([PARTS, *(rf"\b{name}{INSIDE}" for name in sorted(names))])
 

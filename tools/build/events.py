@@ -37,7 +37,7 @@ def lines(top):
 
 
 def events(top):
-    """The names of those that are events."""
+    """The names of the lines that are events."""
     counted = [("FAULT_" if kind == "FAULT" else "") + row[0] for kind, row in lines(top) if kind not in ("SUM", "BY_PEERS")]
     return counted + [row[0] for row in entries(os.path.join(top, LIST), "EVENT")]
 
@@ -83,7 +83,7 @@ def judge_uses(found):
         most = MODULES.get(name, 1)
         if not modules:
             yield f"{name}: nothing notes it"
-        elif len(modules) > most and not name.startswith("FAULT_"):  # those are drawn in one place and done in others
+        elif len(modules) > most and not name.startswith("FAULT_"):  # a fault is drawn in one place and done in others
             yield f"{name}: at most {most} modules may note it: {', '.join(sorted(modules))}"
     for name in MODULES:
         if name in found and len(found[name]) < MODULES[name]:

@@ -17,7 +17,7 @@ from tree import SUPPORT, judged, read
 LIST, PAGE = "src/facts/facts.def", "docs/reference/json.md"
 CAUSES, JUDGE, REASONS = "src/diagnose/diagnose.def", "src/diagnose/diagnose.c", "src/diag/diag.def"
 TYPES = {"FLAG": "boolean", "WORD": "string", "TEXT": "string", "HEX": "string"}
-# Functions that read JSON by a key: of jansson, a function that passes its own argument on to one, a comparison of the keys of an object.
+# Functions of jansson that read JSON by a key. Others pass their own argument to one of these, or compare the keys of an object.
 READERS = {"json_object_get", "json_object_del"}
 CALLS = re.compile(r'\b(\w+)\(((?:[^()";]|\((?:[^()]|\([^()]*\))*\))*),\s*"(\w+)"')
 FUNCTIONS = re.compile(r"^[\w \*]+\b(\w+)\(([^()]*\bchar \*[^()]*)\)\n\{\n(.*?)^\}", re.M | re.S)
@@ -61,7 +61,7 @@ def part(top, chapter):
 
 
 def judge_list(top):
-    """Each kind has its chapter with its list, each name is there once, and each form and word is one that is known."""
+    """Each kind has its chapter with its list, each name is there once, and `when` is ALWAYS or OPTIONAL, as the source allows."""
     page = read(top, PAGE)
     for kind, chapter in chapters(top).items():
         names = [name for of, name, *_ in facts(top) if of == kind]
@@ -87,7 +87,7 @@ def sources(top):
 
 
 def readers(texts):
-    """Names of the functions that read by a key of their caller's."""
+    """Names of the functions that read JSON by a key from their caller."""
     found, more = set(), READERS
     while more:
         found |= more
@@ -128,7 +128,7 @@ def names_of(conditions, sentence):
 
 
 def known_names(top):
-    """All that a diagnosis may name, by the judge's lists."""
+    """All names that a diagnosis may use: those in the lists of diagnose.c."""
     text = read(top, JUDGE)
     objects = dict(re.findall(r"\bOBJECT(?:_AT)?\((\w+), (\w+)\b", text))
     inside = {f"{name}.{fact}" for name, kind in objects.items() for of, fact, *_ in facts(top) if of == kind}
@@ -137,7 +137,7 @@ def known_names(top):
 
 
 def judge_causes(top):
-    """Each name of a condition or a sentence is one that the judge knows, and each reason's name that of a reason."""
+    """Each name of a condition or a sentence is one that diagnose.c knows, and each word compared with error.name is a reason."""
     known, reasons = known_names(top), {row[1] for row in entries(os.path.join(top, REASONS), "REASON")}
     for cause, _, conditions, sentence in causes(top):
         names, words = names_of(conditions, sentence)

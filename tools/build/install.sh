@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs what make has built, or removes it: install.sh install|uninstall. PREFIX (/usr/local), LIBDIR (lib, below PREFIX)
-# and DESTDIR as make's variables; uninstall wants the same as install had.
+# Installs what make has built, or removes it: install.sh install|uninstall. install takes PREFIX (/usr/local), LIBDIR (lib,
+# below PREFIX) and DESTDIR, as make does; uninstall removes what build/installed.txt lists, whatever these are.
 set -eu
 cd "$(dirname "$0")/../.."
 prefix=${PREFIX:-/usr/local} libdir=${LIBDIR:-lib} notes=build/meson-logs/install-log.txt log=build/installed.txt
@@ -20,7 +20,7 @@ sys.exit((now["prefix"], now["libdir"]) != tuple(sys.argv[1:]))' "$prefix" "$lib
         meson configure build -Dprefix="$prefix" -Dlibdir="$libdir"
     tools/build/build.sh build -Dtests=false # what the new prefix changes
     meson install --no-rebuild -C build >/dev/null
-    cp "$notes" "$log" # a package that is made later leaves these in place
+    cp "$notes" "$log" # meson overwrites its notes when a package is made later
     echo "Installed softverbs in ${DESTDIR:-}$prefix"
     ;;
 uninstall) # what meson has noted: files, and the directories that it made, unless others use them

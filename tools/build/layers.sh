@@ -19,4 +19,4 @@ done
 
 header=$2/include/base/softverbs_version.h
 line="#define SOFTVERBS_VERSION \"$3\""
-[ "$(cat "$header" 2>/dev/null)" = "$line" ] || echo "$line" >"$header" # unchanged, it makes nothing be built again
+[ "$(cat "$header" 2>/dev/null)" = "$line" ] || echo "$line" >"$header" # an unchanged header causes no new build

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Checks that the links of the tree's pages lead somewhere, and that their tables are whole; prints TAP.
 
-Usage: links.py TREE. Of each Markdown file links to files of the tree, and to headings in them (as GitHub names those); others are not
-asked for. README.md, SECURITY.md, ARCHITECTURE.md, docs and examples are installed (meson.build) and link to nothing else, so that the installed
+Usage: links.py TREE. In each Markdown file (PLACES) it checks links to files of the tree, and to headings in them (as GitHub names those), no
+others. README.md, SECURITY.md, ARCHITECTURE.md, docs and examples are installed (meson.build) and link to nothing else, so that the installed
 copies have no dead link. No page links to a product of the build, which the tree lacks: neither a file below build/, nor a
-heading of a list that the build puts into a page (made_pages.py). The pages with their lists are held to the same. A line of a page has
-at most 120 characters: tables and code can't be broken. A row of a table has as many cells as its heading; a | that is text is written \\|, also in code."""
+heading of a list that the build puts into a page (made_pages.py). The same holds for the pages with their lists. A line of a page has
+at most 120 characters, except of tables and code, which can't be broken. A row of a table has as many cells as its heading; a | that is text is
+written \\|, also in code."""
 import os
 import re
 import sys

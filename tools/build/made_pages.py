@@ -3,8 +3,8 @@
 
 Usage: made_pages.py DIRECTORY --pages | made_pages.py DIRECTORY OUT
 
-A line of a page with <!-- list: NAME --> holds the place of a list, and on its own the words for readers of the tree. OUT gets the
-pages with such lines, each with its lists instead, and a file of dependencies for ninja. --pages prints the paths of these pages.
+A line of a page with <!-- list: NAME --> is the place of a list; in the tree it has words for the readers there. OUT gets the pages with
+such lines, each with its lists instead, and a file of dependencies for ninja. --pages prints the paths of these pages.
 """
 import functools
 import glob

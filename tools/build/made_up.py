@@ -22,7 +22,7 @@ def check(script, files, *arguments, prepare=None):
 
 def run(script, cases, *arguments, beside=None, prepare=None, first=1, more=0):
     """Each case is name: (files, exit status, words of the output[, more arguments]); `beside` are files that every tree has. Prints
-    TAP, returns the exit status. `more` cases follow in another call, whose `first` has the number of its first."""
+    TAP, returns the exit status. `more` cases follow in another call, whose `first` is the number of its first case."""
     failed = 0
     if first == 1:
         print(f"1..{len(cases) + more}")
@@ -37,7 +37,7 @@ def run(script, cases, *arguments, beside=None, prepare=None, first=1, more=0):
 
 
 def holds(cases):
-    """Prints TAP for names and whether they hold; the exit status."""
+    """Prints TAP for cases, each a name and whether it holds; returns the exit status."""
     print(f"1..{len(cases)}")
     for number, (name, fine) in enumerate(cases, 1):
         print(f"{'' if fine else 'not '}ok {number} - {name}")

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Builds what people install, into dist/: packages.sh [deb] [tarball] [rpm], by default the first two; tarball-TARGET takes the compiler of packaging/cross/TARGET.ini.
-# The tarball runs from any directory, with what the C library has: libdeflate and jansson are linked statically. Built on an
+# The tarball runs from any directory and needs only the C library: libdeflate and jansson are linked statically. Built on an
 # old distribution it runs on newer ones too. $DEB_RELEASE, such as +deb12, follows the version of the .deb: each release of Debian has a separate .deb.
 set -eu
 cd "$(dirname "$0")/../.."

@@ -8,7 +8,7 @@ folder of the tree. tests/README.md, which says which harness is for which quest
 developers (INSIDE) name functions, macros and members that are in the sources.
 
 A comment names a file by its path from src/, its own folder or the top, or by its name alone where it is in the same layer; lists (.def)
-have one name in the whole tree. A name with an underscore in a comment is in the sources, too, or of the interface's headers, or in ELSEWHERE.
+have one name in the whole tree. A name with an underscore in a comment must be in the sources, in the interface's headers, or in ELSEWHERE.
 """
 import glob
 import os
@@ -45,7 +45,7 @@ def read(path):
 
 
 def missing(top):
-    """Each path that a page names in vain."""
+    """Each path that a page names and that does not exist."""
     for page in pages(top):
         for path in sorted(set(PATH.findall(read(page)))):
             if not glob.glob(os.path.join(top, path)):
@@ -79,7 +79,7 @@ def sources(top):
 
 
 def words_of_interface():
-    """Names in the headers that the build needs, and in the newer one of the tree."""
+    """Names in the installed headers that the build needs."""
     found = set()
     for path in glob.glob("/usr/include/infiniband/*.h") + glob.glob("/usr/include/rdma/**/*.h", recursive=True):
         found |= set(re.findall(r"\w+", read(path)))
@@ -91,7 +91,7 @@ def layer_of(path):
 
 
 def is_there(name, path, files):
-    """Whether a comment of the file `path` may call a file so."""
+    """Whether a comment of the file `path` may call a file by this name."""
     folder = os.path.dirname(path)
     places = (name, f"src/{name}", f"{folder}/{name}", f"{os.path.dirname(folder)}/{name}")
     if any(os.path.normpath(place) in files for place in places):
@@ -106,7 +106,7 @@ def misnamed(top):
     """Names in comments and in the pages for developers of things that do not exist: files, then other names."""
     listed = list(sources(top))
     files = set(walk(top)) | set(glob.glob("*.md", root_dir=top)) | set(glob.glob("docs/**/*.md", root_dir=top, recursive=True))
-    programs = {os.path.splitext(os.path.basename(file))[0] for file in files} # tests are programs by the name of their file, or with api_
+    programs = {os.path.splitext(os.path.basename(file))[0] for file in files} # a test's program has its file's name, perhaps after api_
     programs |= {"api_" + name.removesuffix("_test") for name in programs}
     known = programs.union(*(re.findall(r"\w+", code) for _, code, _ in listed)) | words_of_interface() | ELSEWHERE
     for path, _, comments in listed:

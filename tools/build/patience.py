@@ -4,9 +4,9 @@
 Usage: patience.py DIRECTORY
 
 src/base/testing/patience.h and tests/clients/patience.py set how long a test waits for what must happen, which TEST_PATIENCE
-multiplies; a test that needs several tries has them from there, so that their number is shown. So no other file of tests, nor of bench/,
+multiplies; a test that needs several tries takes them from there, which shows their number. So no other file of tests, nor of bench/,
 defines a constant of that name, and where a test gives up a process that it waits for (timeout=, alarm), the number is multiplied. BY_HAND:
-tests that a person starts, and sees what is slow; LIVES: programs whose alarm is a part of what they show.
+tests that a person starts, who sees what is slow; LIVES: programs whose alarm is a part of what they show.
 
 A test waits for a condition. Where it sleeps for a literal time (sleeps.py), its line has the reason in a comment, and there are at most
 SLEEPS such lines; that number only falls. A test in C that looks for what other threads and processes do ends (PATIENTLY_WHILE).

@@ -4,7 +4,7 @@
 Usage: profiles.py DIRECTORY
 
 A line is `KEY = VALUE  # SOURCE`, or `without CALL = ERRNO  # SOURCE`. A source is
-    NAME PATH:LINE[, PATH:LINE]  of a tree that the head of the profile says of: `# source NAME: WHERE, commit or tag`
+    NAME PATH:LINE[, PATH:LINE]  of a tree that the head of the profile names: `# source NAME: WHERE, commit or tag`
     https://...                  a page or an issue
     least: PROFILE[ of those with RC]  this profile has the value, and no other has a smaller one
     assumed[: why]               no source says so; at most a fifth of a profile's values, and no value of rxe

@@ -9,7 +9,7 @@ import re
 import sys
 
 GAP = 5  # five numbers in a row are free only after the end of a section
-CAUSE = re.compile(r'^CAUSE\((\w+),(?:[^"]|"(?:[^"\\]|\\.)*")*?"([^"]*)"\)$', re.MULTILINE)  # its name and its page
+CAUSE = re.compile(r'^CAUSE\((\w+),(?:[^"]|"(?:[^"\\]|\\.)*")*?"([^"]*)"\)$', re.MULTILINE)  # the reason's name and its page
 LINE = re.compile(r'^REASON\((\d+), (\w+), "', re.MULTILINE)
 UNTESTED = set("""
     ADDRESS BAD_RESPONSE BATCH_INCOMPLETE BIND_ACCESS BIND_BOUND BIND_EMPTY BIND_LOCAL_WRITE BIND_RANGE BIND_REGION

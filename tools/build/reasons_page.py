@@ -47,7 +47,7 @@ def plain(text, anchors):
 
 def entry(number, name, said, parts, anchors):
     text = f"\n### {number} {name}\n\n{plain(said, anchors)}\n"
-    if not parts:  # the test `reasons` names it
+    if not parts:  # the test `reasons` names such a reason
         return text
     why, example, cure, page = parts
     title = os.path.splitext(os.path.basename(page))[0]

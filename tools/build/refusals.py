@@ -3,10 +3,10 @@
 
 Usage: refusals.py TREE
 
-In src/verbs, src/abi and src/cm no statement returns an errno, or keeps one in a variable named error or errno, but by a function with
+In src/verbs, src/abi and src/cm no statement returns an errno, or keeps one in a variable named error or errno, except by a function with
 "refuse" in its name: refuse() and its kin log the reason, refused() says that another function has logged it, not_refused() that
 the errno is an answer. ENOMEM needs no such function: without memory, the wrapper of the call writes the line (abi/around.h). PLAIN
-has the statements that do so today, by file, and why; it may only shrink. The text is read, not compiled.
+has the number of exceptions in each file, and why; it may only shrink. The text is read, not compiled.
 """
 import os
 import re
@@ -26,7 +26,6 @@ PLAIN = {
     "src/verbs/context/import.c": 2,  # a disk that is full: the wrapper has the kernel's words
     "src/verbs/kinds/ethernet/flow.c": 1,  # chooses the errno for refuse
     "src/verbs/kinds/srq_tags.c": 1,  # chooses the errno for refuse_in
-    "src/link/vma.c": 2,  # its callers refuse
     "src/verbs/queue/cq_ex.c": 2,  # ENOENT of ibv_start_poll and ibv_next_poll: nothing is there
     "src/verbs/send/post.c": 1,  # chooses the errno for refuse_in
 }
@@ -43,7 +42,7 @@ def sources(top):
 
 
 def statements(text):
-    """Each with its line; without comments and strings."""
+    """Each statement with its line, without comments and strings."""
     code = re.sub(r"/\*.*?\*/|//[^\n]*|\"(?:[^\"\\\n]|\\.)*\"", lambda found: "\n" * found[0].count("\n"), text, flags=re.S)
     line = 1
     for part in re.split(r"([;{}])", code):

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that each rule of src/check/rules.def has a faulty program, its twin and a neighbour in tests/check/mistakes*.c; prints TAP.
+"""Checks that each rule of src/check/rules.def has a case in tests/check/mistakes*.c, with a line marked for its faulty variant and one for
+its neighbour; prints TAP.
 
 Usage: rules.py DIRECTORY
 

@@ -1,10 +1,10 @@
 #!/bin/sh
 # Installs the packages that are missing for each purpose: setup.sh [build] [tests] [demo] [packages] [check] [bench] [clients] [lab] [look] [site] [dist] [+PACKAGE].
-# Silent and quick when nothing is missing. Without root, or sudo without a password, it names them instead. Knows apt, dnf,
-# zypper, apk and pacman; SOFTVERBS_SETUP=show only says what it would run.
+# Silent and quick when nothing is missing. Without root, or sudo without a password, it names the packages instead. Knows apt,
+# dnf, zypper, apk and pacman; SOFTVERBS_SETUP=show only says what it would run.
 set -eu
 
-# The names of Debian, and the names of the others where they differ.
+# The packages of each purpose in Debian; below, the packages of other systems, which lack some purposes.
 wanted_of_debian() {
     case $1 in
     build) echo gcc libc6-dev make meson ninja-build pkg-config libibverbs-dev librdmacm-dev libdeflate-dev libjansson-dev python3 systemtap-sdt-dev ;;
@@ -21,7 +21,7 @@ wanted_of_debian() {
     esac
 }
 
-fuzzer_runtime() { # of the default clang; before Debian 12 it had no package of its own
+fuzzer_runtime() { # the runtime of the default clang; before Debian 12 it was in another package
     if apt-cache show libclang-rt-dev >/dev/null 2>&1 || [ "$manager" != apt ]; then echo libclang-rt-dev; else echo libclang-common-11-dev; fi
 }
 
@@ -69,7 +69,7 @@ wanted_of_arch() {
     esac
 }
 
-# Which package manager, whose names, how to ask for a package, how to install.
+# Finds the package manager, and the system whose names of packages count.
 manager=
 for candidate in apt-get:apt:debian dnf:dnf:fedora zypper:zypper:suse apk:apk:alpine pacman:pacman:arch; do
     if command -v "${candidate%%:*}" >/dev/null 2>&1; then
@@ -129,7 +129,7 @@ elif [ "$(id -u)" = 0 ]; then
 elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
     root="sudo -n"
 else
-    for package in $missing; do # without it the library has no probes
+    for package in $missing; do # systemtap-sdt-dev is not needed: without it the library has no probes
         case $package in systemtap-sdt-dev*) ;; *) needed=yes ;; esac
     done
     [ -n "$needed" ] || exit 0

@@ -5,12 +5,12 @@ Usage: shape.py DIRECTORY [--bare]
 
 --bare: permissions of src/layers may be unused, for shape_test.py.
 
-No function over 60 lines (from its opening to its closing brace, both in column 0), no include that is against the layers or
-the floors of a layer's folders (src/layers), where each permission is used, or climbs out with "../", no getenv() in what is loaded into programs (src/ and tools/shim/): a set-uid program that is linked
-with the library must not obey its user's environment, so it is secure_getenv(). No static function of the library in
-more than three files has the same name. No mmap() of the library chooses its place (src/base/mapping.c does, and never where a memory
-region is), except for programs that have no regions. Headers say `#pragma once`. Files over 500 lines are listed; they fail
-only above 700. No folder of tests has more files of source than FOLDER_LIMIT.
+No function has over 60 lines (from its opening to its closing brace, both in column 0). No include is against the layers or the floors of a
+layer's folders (src/layers), or climbs out with "../"; each permission of src/layers is used. No getenv() is in what is loaded into programs
+(src/ and tools/shim/): a set-uid program that is linked with the library must not obey its user's environment, so it is secure_getenv(). Static
+functions of the library share a name in at most three files. No mmap() of the library lets the kernel choose the place (src/base/mapping.c
+chooses it, never where a memory region is), except for programs that have no regions. Headers say `#pragma once`. Files over 500 lines are
+listed; they fail only above 700. No folder of tests has more files of source than FOLDER_LIMIT.
 """
 import os
 import re
@@ -75,7 +75,7 @@ def wrong_includes(name, lines, layers):
 
 
 def folder_of(path, floors):
-    """The longest listed folder that it is in; "": the files at the top of the layer, or None: a folder that is not listed."""
+    """The longest listed folder that the file is in; "": the files at the top of the layer, or None: a folder that is not listed."""
     parts = os.path.dirname(path).split("/")
     found = ["/".join(parts[:i]) for i in range(len(parts), 0, -1) if "/".join(parts[:i]) in floors]
     return found[0] if found else None if parts != [""] else ""
@@ -135,7 +135,7 @@ def plain_getenv(name, lines):
 
 
 def free_maps(name, lines):
-    """Maps for which the kernel may choose the hole that a program has left in a region of its."""
+    """Maps for which the kernel may choose the hole that a program has left in one of its regions."""
     if name.startswith("src/") and not is_test(name) and name not in MAPPERS:
         for number, line in enumerate(lines, 1):
             if re.search(r"\b(?:mmap(?:64)?\s*\(\s*(?:NULL|0)\b|mremap\s*\(|shmat\s*\()", line):
@@ -143,7 +143,7 @@ def free_maps(name, lines):
 
 
 def guarded(name, lines):
-    """Headers that name themselves in three lines; the name is that of a file that was moved since."""
+    """Headers with a guard of three lines, whose name may be the one that the file had before it was moved."""
     if name.endswith(".h") and name not in GUARDED and "#pragma once" not in lines:
         yield f"{name}: #pragma once, no guard"
 
@@ -181,7 +181,7 @@ def main():
                     (f"no file has more than {FILE_LIMIT} lines", huge),
                     ("the library never obeys the environment of a program with more rights than its user", environment),
                     (f"no name is that of static functions in more than {NAMESAKES} files of the library", alike),
-                    (f"every folder of {', '.join(floors) or 'no layer'} includes but what stands below it", stairs),
+                    (f"every folder of {', '.join(floors) or 'no layer'} includes only what is below it", stairs),
                     ("the library maps memory where no region is", maps),
                     (f"no folder of tests has more than {FOLDER_LIMIT} files", wide),
                     ("every permission of src/layers is used", idle),

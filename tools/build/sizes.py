@@ -43,7 +43,7 @@ def body_at(text, start):
 
 
 def members(body):
-    """How many the declarations in a body make."""
+    """The number of members that the declarations in a body make."""
     count = 0
     while body:
         end = re.search(r"[;{]", body)

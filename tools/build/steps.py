@@ -3,7 +3,7 @@
 
 Usage: steps.py DIRECTORY BUILD
 
-BUILD is a build of DIRECTORY with tests. Steps are the commands of ninja for a target that nothing of is built.
+BUILD is a build of DIRECTORY with tests. Steps are ninja's commands for a target when no part of it is built.
 """
 import json
 import os
@@ -63,7 +63,7 @@ def silent_suites(top, build):
         listed = re.search(r"^  suites = \[(.*?)\]", file.read(), re.M)
     known = set(re.findall(r"'(\w+)'", listed[1] if listed else "")) | set(read_layers(top)[0])
     there = {suite.split(":")[1] for test in json.loads(ask("meson", "introspect", "--tests", build)) for suite in test["suite"]}
-    return sorted(there - known - {"fuzz"})  # in each fuzzers' build
+    return sorted(there - known - {"fuzz"})  # the suite of the fuzzers' build
 
 
 def main():

@@ -7,7 +7,7 @@ Usage: summary.py STEPS BUILD...
 STEPS is a file of TAP lines about the steps themselves (a build that failed, a build left out), and of lines "# SECONDS s WHAT" that say
 how long they took. Each BUILD is a meson build directory in which `meson test` has run. Programs that print TAP count with each of their
 tests, other programs as one test. Prints where the time went, which tests needed several tries (src/base/testing/patience.h), what
-failed, and what was skipped and why; the last line is `N passed, N failed, N skipped`. Exit status 1 when something failed or nothing ran. --so-far prints only a count.
+failed, and what was skipped and why; the last line is `N passed, N failed, N skipped`. Exit status 1 when something failed or nothing passed. --so-far prints only a count.
 """
 import collections
 import glob
@@ -97,7 +97,7 @@ def where_time_went(steps, directories):
 
 
 def several_tries(directories):
-    """A line for each time that a test needed more than one."""
+    """A line for each time that a test needed more than one try."""
     for directory in directories:
         for entry in entries(directory):
             for said in TRIES.findall(entry.get("stdout") or ""):

@@ -22,8 +22,8 @@ def read_layers(top):
 
 def read_floors(top):
     """The folders that each folder of each layer may include, as the indented lines of src/layers say. A layer without such
-    lines has no floors. The files at the top of a layer (folder "") are the lowest: every folder may include them, and they those of the
-    line "."."""
+    lines has no floors. The files at the top of a layer (folder "") are the lowest: every folder may include them, and they may include the
+    folders of the line "."."""
     floors, layer = {}, None
     try:
         with open(os.path.join(top, "src/layers"), encoding="utf-8") as file:
@@ -51,7 +51,7 @@ def report(number, name, faults):
 
 
 def judged(*checks):
-    """Prints TAP for checks, each a name and its faults; the exit status."""
+    """Prints TAP for checks, each a name and its faults; returns the exit status."""
     print(f"1..{len(checks)}")
     for number, (name, faults) in enumerate(checks, 1):
         report(number, name, faults)

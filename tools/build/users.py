@@ -4,7 +4,7 @@
 Usage: users.py DIRECTORY
 
 In a user namespace one number, 65534, means all users without a number there, so src/base/user.h decides to whom a file or a process
-belongs. Refused in src/ and tools/: a comparison with what getuid and its kin answer, also by way of a variable, or of an owner in
+belongs. It refuses in src/ and tools/ each comparison with what getuid and its kin return, also by way of a variable, or with an owner in
 a struct stat. Whether a user is root (`!geteuid()`, `== 0`) may be asked: root's number means no other user.
 """
 import os

@@ -6,7 +6,7 @@ target=$RUNNER_TEMP/softverbs
 version=${SOFTVERBS_INPUT_VERSION:-${SOFTVERBS_ACTION_REF:-}}
 tarball=${SOFTVERBS_INPUT_TARBALL:-}
 
-# A branch moves on: what is built of it is known by its sources.
+# A branch changes, so a build of it is cached by a checksum of its sources.
 sources() {
     (cd "$GITHUB_ACTION_PATH" && find meson.build lib src tools -type f -print0 | sort -z | xargs -0 cat | cksum | tr ' ' -)
 }

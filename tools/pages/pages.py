@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Writes the manual page and the completions of bash and zsh, of what the command says of itself.
+"""Writes the manual pages and the completions of bash and zsh, made of what the command says of itself.
 
 Usage: pages.py SOFTVERBS TREE VERSION DIRECTORY
 
 Commands, their arguments and options come from `softverbs --help` and `softverbs help COMMAND`; the environment and the
-configuration file from src/base/settings.def of the tree. DIRECTORY gets softverbs.1, softverbs.conf.5, softverbs.bash and _softverbs.
+configuration file from src/base/settings.def of the tree, the functions from tools/interface/softverbs.h. DIRECTORY gets softverbs.1,
+softverbs.conf.5, softverbs.h.3, softverbs.bash and _softverbs.
 """
 import os
 import re
@@ -23,7 +24,7 @@ def said(*command):
 
 
 def commands(softverbs):
-    """name to its line of summary, in the order of --help."""
+    """Each command's line of summary by its name, in the order of --help."""
     rows = re.findall(r"^  (\w+) +(.*)$", said(softverbs, "--help"), re.MULTILINE)
     return {name: summary for name, summary in rows if name != "help"}
 
@@ -77,7 +78,7 @@ STATUSES = [
     ("1", "The answer is no: what was asked for does not exist, does not answer, or the machine lacks something; output could not be written."),
     ("2", "A command, an option, an argument or a setting that does not exist or can't be used; a sentence on standard error says which."),
     ("125", "run, env: softverbs could not do its part, and the program was not started."),
-    ("126, 127", "run: the program can't be executed, or there is none such."),
+    ("126, 127", "run: the program can't be executed, or does not exist."),
 ]
 FILES = [
     ("/dev/shm/softverbs-UID-NETNS-USERNS/", "Where processes meet (SOFTVERBS_DIR): a table of 2.2 MiB, a socket for each live process, and the last lines of the log of "
@@ -151,7 +152,7 @@ def interface(tree, version):
 
 
 def option_values(softverbs, tree, name):
-    """Option to what its value may be: words, or "FILE", "DIR", "INTERFACE"; other values are the user's own."""
+    """What the value of each option may be: words, or "FILE", "DIR", "INTERFACE"; options with other values are left out."""
     text = said(softverbs, "help", name) + (said(softverbs, "help", "run") if name == "env" else "")
     kinds = dict(re.findall(r"^  (?:-\w, )?(--[\w-]+) ([A-Z]+)", text, re.MULTILINE))
     choices = {"--" + line["option"]: line["range"] for line in settings.settings(tree) if line["option"] and line["type"] == "CHOICE"}

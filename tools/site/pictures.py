@@ -26,7 +26,7 @@ def read_layers(path):
 
 
 def reduced(layers):
-    """The pairs that no longer way connects."""
+    """The pairs of layers that no way over another layer connects."""
     above = {name: set(others) for name, others in layers.items()}
     below = {}
     for name, others in layers.items():  # those below come first
@@ -40,11 +40,11 @@ def draw_layers(layers):
     lines += [f'"{name}";' for name in layers]
     lines += [f'"{name}" -> "{other}";' for name, other in sorted(reduced(layers))]
     drawn = subprocess.run(["dot", "-Tsvg"], input="\n".join([*lines, "}"]), capture_output=True, text=True, check=True).stdout
-    return re.sub(r"<!--.*?-->\n?", "", drawn, flags=re.DOTALL)  # which have the version of dot
+    return re.sub(r"<!--.*?-->\n?", "", drawn, flags=re.DOTALL)  # the comments have the version of dot
 
 
 def wrapped(line):
-    """The lines that a long one needs, further to the right where they go on."""
+    """The lines that a long one needs, all but the first further to the right."""
     indent = " " * (len(line) - len(line.lstrip()))
     return textwrap.wrap(line, COLUMNS, subsequent_indent=indent + "    ", drop_whitespace=True, break_long_words=False) if len(line) > COLUMNS else [line]
 

@@ -2,9 +2,8 @@
 """Makes the site of the pages and manual pages: site_pages.py BUILD OUT
 
 A page has the same path in the site as in the tree, so that links between them lead to the same places, and the lists of the source in it; files that
-pages link to come along. BUILD is a
-build folder with the manual pages. OUT/sources gets the input of mkdocs and OUT/html its output. Ends with 1 where mkdocs warns of something, or where a link of a page leads
-nowhere: to no file, or to no heading of a page."""
+pages link to are copied. BUILD is a build folder with the manual pages. OUT/sources gets the input of mkdocs and OUT/html its output. Ends with 1
+where mkdocs warns of something, or where a link of a page leads nowhere: to no file, or to no heading of a page."""
 import html.parser
 import os
 import re
