@@ -96,7 +96,7 @@ def one_that_fails_with_no_behaviour_on_is_told_so():
     program = ["sh", "-c", '[ -z "$SOFTVERBS_ADVERSE" ]']
     told = _bisect(*program)
     assert told["end"] == "bare" and told["without_failed"] == 0 and told["seeds"] == [1, 2, 3, 4, 5] and not told["found"], told
-    done = expect(softverbs("adverse", "--bisect", *QUICK, "--", *program), 1, None, b"bears a kind adapter; trying seeds\n")
+    done = expect(softverbs("adverse", "--bisect", *QUICK, "--", *program), 1, None, b"bears the runs without the adverse adapter; trying seeds\n")
     assert b"The program fails with no behaviour on, too: it ends with an error (status 1)." in done.stdout, done.stdout
     assert b"\n  softverbs run --adverse=seed=1,only=1,without=1 -- sh -c" in done.stdout, done.stdout
 
@@ -119,7 +119,7 @@ def people_read_what_to_do_next():
 
 def mistakes_are_explained():
     for options, words in ((["--seeds", "5-1"], b'"5-1" are not seeds'), (["--seeds", "1-9999"], b"not seeds"), (["--seeds", "x"], b"not seeds"),
-                           (["--tries", "0"], b"--tries needs a number above 0"), (["--timeout", "1s"], b"--timeout needs a number"),
+                           (["--tries", "0"], b"--tries needs a number from 1"), (["--timeout", "1s"], b"--timeout needs a number"),
                            (["--adverse", "only=late"], b'"only=late" of the adverse list names no behaviour'), (["--list"], b"no option --list")):
         expect(softverbs("adverse", *options, "--", "true"), 2, b"", [words])
     expect(softverbs("adverse", "--bisect"), 2, b"", [b"needs a program"])

@@ -12,7 +12,7 @@
 
 enum { SEEDS = 20 };
 
-/* "1-20", or "7", which is that one. */
+/* "1-20", or "7" for one seed. */
 static bool read_seeds(const char *text, struct trials *trials)
 {
     return text_range(text, &trials->first, &trials->last, &text) && !*text &&
@@ -23,7 +23,7 @@ static int take_number(const struct command *command, const char *option, const 
 {
     uint64_t value;
     if (!text_number(text, 1, 1000000, &value))
-        return command_misused(command, "%s needs a number above 0.", option);
+        return command_misused(command, "%s needs a number from 1 to 1000000.", option);
     *number = (unsigned)value;
     return 0;
 }
@@ -48,7 +48,7 @@ static int take_option(const struct command *command, int option, struct bisect 
 {
     struct trials *trials = &bisect->trials;
     if (option == OPTION_SEEDS && !read_seeds(optarg, trials))
-        return command_misused(command, "\"%s\" are not seeds: they look like 1-20, and are 1000 at most.", optarg);
+        return command_misused(command, "\"%s\" are not seeds: name one, or at most 1000 such as 1-20.", optarg);
     if (option == OPTION_TRIES)
         return take_number(command, "--tries", optarg, &trials->tries);
     if (option == OPTION_TIMEOUT)
@@ -122,7 +122,7 @@ const struct command adverse_command = {
             "  --tries N         take a list for harmless after N good runs, by default 5 to\n"
             "                    100 by the share of failing seeds\n"
             "  --timeout SECONDS take a run for hung after this time, by default 20 times the\n"
-            "                    time without the adverse adapter, and ten seconds\n"
+            "                    time without the adverse adapter plus ten seconds\n"
             "  --json            print one JSON value\n"
             "\n"
             "It runs the program three times without the adverse adapter, and once under each\n"

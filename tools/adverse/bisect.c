@@ -40,7 +40,7 @@ static void find_single(struct bisect *bisect, uint32_t among, void (*progress)(
     }
 }
 
-/* Several together: what can be left out is, one after the other. */
+/* Finds several behaviours that make the program fail together: leaves out each that is not needed, one by one. */
 static void find_several(struct bisect *bisect, uint32_t among, void (*progress)(const char *))
 {
     struct proof *proof = &bisect->proofs[0], fewer;
@@ -102,7 +102,7 @@ static enum bisect_end search(struct bisect *bisect, void (*progress)(const char
         run_without(bisect);
     if (bisect->trials.broken || bisect->without_failed)
         return BISECT_ALWAYS;
-    progress("bears a kind adapter; trying seeds");
+    progress("bears the runs without the adverse adapter; trying seeds");
     trials_scan(&bisect->trials, bisect->trials.plan.on, &bisect->all);
     if (!bisect->all.count)
         return BISECT_NEVER;

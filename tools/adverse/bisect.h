@@ -5,7 +5,7 @@
 
 enum bisect_end {
     BISECT_NEVER,  /* it failed under no seed */
-    BISECT_ALWAYS, /* it fails without the mode, too */
+    BISECT_ALWAYS, /* it fails without the adverse adapter, too */
     BISECT_BARE,   /* it fails with no behaviour on, too: packets instead of direct access are enough */
     BISECT_LOST,   /* it failed under some seed, and not again */
     BISECT_FOUND,
@@ -15,17 +15,17 @@ enum bisect_end {
 
 struct bisect {
     struct trials trials;
-    unsigned without, without_failed; /* runs without the mode */
-    enum sweep_outcome outcome;       /* of the last of them that failed */
+    unsigned without, without_failed; /* runs without the adverse adapter */
+    enum sweep_outcome outcome;       /* the end of the last of these runs that failed */
     int value;
-    struct proof bare; /* no behaviour */
-    bool scan_only;    /* only which seeds fail */
+    struct proof bare; /* with no behaviour on */
+    bool scan_only;    /* find only the seeds that fail */
 
     enum bisect_end end;
     struct failing all;                      /* with all behaviours */
     struct proof proofs[ADVERSE_BEHAVIOURS]; /* behaviours, each of them enough; or one list of several */
     unsigned count;
-    struct failing rest; /* all behaviours but those */
+    struct failing rest; /* with all behaviours except these */
 };
 
 /* Runs the search; `progress` gets a sentence about each step. */
