@@ -27,12 +27,12 @@ void check_say(enum verdict, const char *name, const char *format, ...) __attrib
 enum verdict findings_print(bool as_json);
 
 /* Checks whether `softverbs run` can run this program (a path, or a name in $PATH), which libraries it will load, and
- * what is missing. Reads the file and lets the dynamic linker list its libraries; starts nothing of it.
+ * what is missing. Reads the file and lets the dynamic linker list its libraries; does not start the program.
  * checks_program.c */
 void check_program(const char *name);
 
 /* Checks whether this network interface can carry RoCEv2. checks_network.c */
 void check_network(const char *interface);
 
-/* what others want of our library: checks_symbols.c */
+/* the symbols that other libraries want of ours: checks_symbols.c */
 check check_symbols;

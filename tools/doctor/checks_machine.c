@@ -63,7 +63,7 @@ enum verdict check_sealed_memory(char *say, size_t size)
     return sealed ? VERDICT_OK : VERDICT_PROBLEM;
 }
 
-/* The parent of the directory, where its table will be made. */
+/* Writes the parent of the directory where processes meet, which may not be there yet. */
 static bool find_parent(char *to)
 {
     if (!node_directory(to))
@@ -92,15 +92,15 @@ enum verdict check_shared_memory(char *say, size_t size)
                    parent, free);
 }
 
-/* The number after `behind` at the start of a line of the file, or -1. */
-static long read_number(const char *path, const char *behind)
+/* The number after `prefix` at the start of a line of the file, or -1. */
+static long read_number(const char *path, const char *prefix)
 {
     char line[256];
     long number = -1;
     FILE *file = fopen(path, "re");
     while (file && number < 0 && fgets(line, sizeof line, file))
-        if (!strncmp(line, behind, strlen(behind)))
-            number = strtol(line + strlen(behind), NULL, 10);
+        if (!strncmp(line, prefix, strlen(prefix)))
+            number = strtol(line + strlen(prefix), NULL, 10);
     if (file)
         fclose(file);
     return number;
@@ -153,7 +153,7 @@ enum verdict check_reading(char *say, size_t size)
         strerror(error), cure);
 }
 
-/* The setting that forbids user namespaces to others than root, and the line that allows them; NULL: nothing does. */
+/* The line that changes a setting which forbids user namespaces to others than root; NULL: no setting forbids them. */
 static const char *find_obstacle(void)
 {
     static const struct {

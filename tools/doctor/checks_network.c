@@ -19,7 +19,7 @@
 #include "ipc/node.h"
 #include "share.h"
 
-enum { PORT = 4791, WANTED = 8 << 20 /* bytes of receive buffer, as src/link/udp/udp.c asks for */ };
+enum { PORT = 4791, WANTED = 8 << 20 /* bytes of receive buffer, as src/link/udp/udp_socket.c asks for */ };
 
 /* --- the interface */
 
@@ -86,7 +86,7 @@ static void check_addresses(const char *interface)
 
 /* --- UDP port 4791 */
 
-/* The inode of the port's first socket in /proc/net/udp or udp6; -1: no socket has it. A socket of the kernel has 0. */
+/* The inode of the port's first socket in /proc/net/udp or udp6, 0 for a socket of the kernel; -1: no socket has it. */
 static long find_holder(const char *file, unsigned *user)
 {
     char line[512];
@@ -155,7 +155,7 @@ static long read_setting(const char *format, const char *name)
     return text_read_at(AT_FDCWD, path, text, sizeof text) ? strtol(text, NULL, 10) : -1;
 }
 
-/* The stricter of the two counts; 1 is strict. */
+/* The kernel takes the larger of the two values: 0 is off, 1 strict, 2 loose. */
 static void check_filter(const char *interface)
 {
     long all = read_setting("/proc/sys/net/ipv4/conf/%s/rp_filter", "all"),
@@ -182,7 +182,7 @@ static void check_buffers(const char *interface)
                   most / 1024, WANTED);
 }
 
-/* Only whether something drops at all: which packets, the rules themselves say best. */
+/* Counts the rules that drop or reject any packets, which the rules themselves name best; -1: the command failed. */
 static int count_drops(const char *command)
 {
     char line[1024];

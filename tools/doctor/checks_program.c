@@ -25,15 +25,15 @@ struct patient {
     struct program program;
     char ours[PLACE_PATH_MAX]; /* the directory of our libraries */
     char verbs[PATH_MAX],
-        rdmacm[PATH_MAX]; /* what its search finds without what is preloaded; "": not linked with it */
-    char named[PATH_MAX]; /* a libibverbs that it, or a library of it, names with its directory; "" */
+        rdmacm[PATH_MAX]; /* the libraries that the linker finds without LD_PRELOAD; "": not linked with it */
+    char named[PATH_MAX]; /* a libibverbs that it, or a library of it, names with its directory; "": no such library */
     char absent[SAY];     /* libraries that are not found */
-    char line[256];       /* that installs one of them; "" */
+    char line[256];       /* the command that installs one of them; "": not known */
 };
 
 /* --- which file it is */
 
-/* A script is as good as its interpreter: of "env NAME" that is another step, which is not taken. */
+/* Reads the interpreter in place of a script; for "env NAME" that is env, as another step is not taken. */
 static bool read_program(struct patient *patient, const char *name)
 {
     if (!program_find(name, patient->path)) {
@@ -42,7 +42,7 @@ static bool read_program(struct patient *patient, const char *name)
     }
     int error = program_read(patient->path, &patient->program);
     if (!error && *patient->program.script) {
-        check_say(VERDICT_OK, "program", "%s is a script of %s%s; what follows is of that.", patient->path,
+        check_say(VERDICT_OK, "program", "%s is a script of %s%s; what follows is about that program.", patient->path,
                   patient->program.script,
                   patient->program.shell ? ", as it is text and names no interpreter (#!)" : "");
         snprintf(patient->path, sizeof patient->path, "%s", patient->program.script);
@@ -57,7 +57,7 @@ static bool read_program(struct patient *patient, const char *name)
 
 /* --- whether it uses softverbs */
 
-/* A program that another user's file names is not executed. */
+/* A linker that another user's file names is not executed, unless it is this command's, too. */
 static bool is_own_linker(const char *interpreter)
 {
     struct program self;
@@ -124,7 +124,7 @@ static void check_rights(const struct patient *patient)
 
 /* --- what will be loaded */
 
-/* A line without an arrow: no search, as there is a directory. */
+/* Takes a line without an arrow: the library is named with its directory, so that it is not searched for. */
 static void note_path(struct patient *patient, const char *line)
 {
     char path[PATH_MAX];
@@ -154,7 +154,7 @@ static void note_library(struct patient *patient, const char *line)
         snprintf(patient->rdmacm, sizeof patient->rdmacm, "%s", path);
 }
 
-/* The child: the linker itself, which only lists, as ldd(1) has it do. A damaged file may keep it busy for ever. */
+/* Becomes the linker, which only lists libraries, as for ldd(1). A damaged file could keep it busy for ever. */
 static void become_linker(const struct patient *patient, int out)
 {
     const char *old = getenv("LD_LIBRARY_PATH");
@@ -193,7 +193,7 @@ static bool is_ours(const struct patient *patient, const char *path)
     return realpath(path, real) && !strncmp(real, patient->ours, length) && real[length] == '/';
 }
 
-/* Nothing is searched for a library that has been loaded already. */
+/* The linker does not search for a library that is loaded already. */
 static void check_rpath(const struct patient *patient)
 {
     const char *rpath = patient->program.rpath;
@@ -244,7 +244,7 @@ static void check_libraries(struct patient *patient)
 /* --- what is not there for it */
 
 struct misses {
-    const char *symbol; /* the one that is looked for */
+    const char *symbol; /* the symbol that is looked for */
     const char *why;
     char text[SAY];
 };
@@ -273,7 +273,7 @@ static void check_misses(const struct patient *patient)
     if (symbols_wanted(patient->path, "libibverbs.so.1", note_miss, &misses))
         return; /* it has no versioned symbols at all */
     if (*misses.text)
-        check_say(VERDICT_WARNING, "functions", "It calls what answers EOPNOTSUPP here: %s.", misses.text);
+        check_say(VERDICT_WARNING, "functions", "It calls functions that answer EOPNOTSUPP here: %s.", misses.text);
     else if (*patient->verbs)
         check_say(VERDICT_OK, "functions", "Every function of libibverbs that it is linked with is there.");
 }

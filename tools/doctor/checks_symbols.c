@@ -27,7 +27,7 @@ struct shown {
 struct search {
     struct names ours;
     struct shown symbols;
-    unsigned lacking; /* of the library that is looked at */
+    unsigned lacking; /* symbols that the library now looked at wants and ours lacks */
 };
 
 static void names_add(void *context, const char *symbol, const char *version)
@@ -94,7 +94,7 @@ static void look_for(void *context, const char *symbol, const char *version)
     show_name(&search->symbols, name);
 }
 
-/* The libraries beside the installed one that are linked with it, and how many of them ours can't serve. */
+/* Counts the libraries beside the installed one that are linked with it; `failing` gets those that ours can't serve. */
 static unsigned look_at_consumers(struct search *search, const char *installed, struct shown *failing)
 {
     static const char *const patterns[] = {"libibverbs/*.so", "librdmacm.so.1", "libmlx4.so.1",      "libmlx5.so.1",

@@ -29,7 +29,7 @@ static bool is_there(const char *root, const char *path)
     return !access(whole, F_OK);
 }
 
-/* Entries of the directory that are `prefix` and a number. */
+/* Counts the entries of the directory that are `prefix` and a number. */
 static unsigned count_numbered(const char *root, const char *path, const char *prefix)
 {
     char whole[PATH_MAX];
@@ -44,8 +44,8 @@ static unsigned count_numbered(const char *root, const char *path, const char *p
     return count;
 }
 
-/* "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build": the first word with two dots,
- * or one, that is a number. */
+/* "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build": the first word of digits and
+ * dots alone that has more than four letters. */
 static void find_release(const char *line, char release[32])
 {
     for (const char *word = line; *word; word += strcspn(word, " "), word += strspn(word, " ")) {
@@ -57,7 +57,7 @@ static void find_release(const char *line, char release[32])
     }
 }
 
-/* The kernel imports dma-bufs into regions since 5.12, and takes the driver's from its open modules, or since 515. */
+/* The kernel takes dma-bufs into regions since 5.12; NVIDIA's driver exports them by its open modules, or since 515. */
 static bool has_dma_buf(const struct gpu_machine *machine)
 {
     unsigned major = 0, minor = 0, driver = 0;

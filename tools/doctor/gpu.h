@@ -12,7 +12,7 @@ struct gpu_machine {
     enum gpu_driver driver;
     unsigned nodes;             /* device nodes of GPUs; a container may have 0 */
     bool open_modules, peermem; /* NVIDIA's */
-    bool dma_buf;               /* the kernel is new enough (5.12), and the driver exports its memory so */
+    bool dma_buf;               /* the kernel is new enough (5.12), and the driver exports its memory as dma-bufs */
     char release[32], kernel[64];
 };
 

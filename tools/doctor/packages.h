@@ -6,7 +6,7 @@
 
 enum packages_kind { PACKAGES_PROGRAM, PACKAGES_HEADER, PACKAGES_LIBRARY };
 
-/* Whether the system has it. */
+/* Whether the system has this program, header or library. */
 typedef bool packages_present(enum packages_kind, const char *what);
 
 /* Writes a sentence that names what is missing and the line that installs it. `os_release` is the path of a file as

@@ -45,7 +45,7 @@ static const void *at(const struct image *image, size_t offset, size_t size)
                : NULL;
 }
 
-/* The text at this offset of the file, if it ends within it; of a long one the beginning. */
+/* Copies the text at this offset if it ends within the file; of a long text the beginning. */
 static void copy_text(const struct image *image, size_t offset, char to[PROGRAM_TEXT])
 {
     size_t room = offset < image->size ? image->size - offset : 0;
@@ -121,7 +121,7 @@ static bool has_go_note(const struct image *image, const ElfW(Phdr) * part)
     return false;
 }
 
-/* The first of each kind is the one that counts, however many a damaged file has. */
+/* The first interpreter and the first dynamic part count, however many a damaged file has. */
 static void read_parts(const struct image *image, struct program *program)
 {
     bool interpreter = false, dynamic = false;

@@ -33,7 +33,7 @@ static const void *at(const struct image *image, size_t offset, size_t size, siz
     return inside && offset % alignment == 0 ? image->bytes + offset : NULL;
 }
 
-/* Symbols may share a string, so one of any length would be read once for each of them. */
+/* Returns "" for a longer string: symbols may share one, and it would be read to its end for each of them. */
 static const char *string(const struct image *image, size_t offset)
 {
     size_t room = offset < image->strings_size ? image->strings_size - offset : 0;
