@@ -30,7 +30,7 @@ static struct keeper {
     pid_t holders[LAB_HOSTS_MOST];
     struct wiring wiring;
     struct forwarder *forwarder; /* NULL: a bridge joins the hosts */
-    uint32_t mtu;                /* that the links have */
+    uint32_t mtu;                /* of the links */
     bool down[LAB_HOSTS_MOST];
     pid_t command;
 } keeper;
@@ -51,7 +51,7 @@ static int make_bridge(int netlink)
     return error;
 }
 
-/* The hosts' interfaces meet in a bridge. */
+/* Starts the hosts, whose interfaces meet in a bridge. */
 static bool make_network(void)
 {
     int netlink = rtnetlink_open();
@@ -96,7 +96,7 @@ static bool follow_network(char *why, size_t size)
     return set_ports(why, size);
 }
 
-/* "h1-h2 delay=1ms", or nothing, for the list. */
+/* Answers a request such as "h1-h2 delay=1ms"; "" asks for the list of links. */
 static bool answer(void *context, const char *request, char *reply, size_t size)
 {
     char target[64];
@@ -128,7 +128,7 @@ static int status_of(int how)
     return WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
 }
 
-/* All that ended; -1: the command lives. */
+/* Reaps all children that have ended. Returns the exit status of the command; -1: it lives. */
 static int collect(pid_t command)
 {
     int how, status = -1;
@@ -165,7 +165,7 @@ static int heed_signal(int signals)
     return collect(keeper.command);
 }
 
-/* Until the command ends, or the process that started the lab. */
+/* Works until the command ends, or the process that started the lab does. Returns the exit status. */
 static int look_after(int signals, int alive, int control)
 {
     struct pollfd ready[PORTS + LAB_HOSTS_MOST] = {[SIGNALS] = {.fd = signals, .events = POLLIN},
@@ -199,7 +199,7 @@ static int catch_signals(void)
     return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
-/* A command that was not started opens nothing, and has its own sentence. */
+/* Says if no process opened a device; of a command that could not be started another sentence was printed. */
 static void tell_of_openings(char *const *command, int status)
 {
     bool started = status < EXIT_SELF || status > EXIT_NOT_FOUND;

@@ -24,7 +24,7 @@
 
 enum { SPACES = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS };
 
-/* False after a sentence. */
+/* Enters new namespaces. False after a sentence. */
 static bool leave_system(void)
 {
     if (!unshare(SPACES))

@@ -1,4 +1,4 @@
-/* Requests to process 1 of a lab: change of links, and the list of them. */
+/* Requests to process 1 of a lab, which change its links or list them. */
 #pragma once
 
 #include <stdbool.h>

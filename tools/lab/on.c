@@ -39,7 +39,7 @@ static int put_launchers_first(void)
     return setenv("PATH", path, 1);
 }
 
-/* Lets pdsh use the lab's ssh, and Open MPI run as root, as which programs may run on a lab's host. */
+/* Lets pdsh use the lab's ssh, and Open MPI run as root if this process does. */
 static void prepare_launchers(void)
 {
     setenv("PDSH_RCMD_TYPE", "ssh", 0);

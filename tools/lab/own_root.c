@@ -32,7 +32,7 @@ static bool make_private(void)
     return !mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL);
 }
 
-/* Where a chroot has led, setns(2) leads to the namespace's root; of that all mounts are within reach. */
+/* In a chroot setns(2) leads to the namespace's root, from which all mounts can be reached. */
 static bool make_private_from_above(int root)
 {
     int space = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);

@@ -16,7 +16,7 @@ static bool count_hosts(struct lab_plan *plan, const char *text, char *why, size
     return true;
 }
 
-/* The names that hosts, and interfaces of the kernel, may have. */
+/* Returns whether hosts, and interfaces of the kernel, may have this name. */
 static bool is_name(const char *name, size_t length)
 {
     if (!length || length >= LAB_NAME_SIZE || !isalpha((unsigned char)*name))
@@ -32,7 +32,7 @@ static bool add_host(struct lab_plan *plan, const char *name, size_t length, cha
     char host[LAB_NAME_SIZE];
     if (!is_name(name, length))
         return SAY_AND(false, why, size,
-                       "\"%.*s\" can't be the name of a host: a letter, then letters and digits, at most %d.",
+                       "\"%.*s\" can't be the name of a host: a letter, then letters, digits and _, at most %d.",
                        (int)length, name, LAB_NAME_SIZE - 1);
     snprintf(host, sizeof host, "%.*s", (int)length, name);
     if (lab_plan_find(plan, host) < plan->count || !strcmp(host, "localhost"))

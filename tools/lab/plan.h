@@ -7,7 +7,7 @@
 
 enum { LAB_HOSTS_MOST = 64, LAB_NAME_SIZE = 16, LAB_LINKS_MOST = 32 };
 
-/* The interface of each host, and where the lab's own files are seen in each of them. */
+/* The interface of each host, and the place of the lab's own files on each. */
 #define LAB_INTERFACE "eth0"
 #define LAB_STATE "/dev/shm/.softverbs-lab"
 
@@ -15,9 +15,9 @@ struct lab_plan {
     char name[LAB_NAME_SIZE];
     unsigned count;
     char hosts[LAB_HOSTS_MOST][LAB_NAME_SIZE];
-    const char *links[LAB_LINKS_MOST]; /* "TARGET:WORDS", or words for all */
+    const char *links[LAB_LINKS_MOST]; /* "TARGET:WORDS", or WORDS for all links */
     unsigned link_count;
-    char *shell;          /* NULL: another program */
+    char *shell;          /* the program, if --shell was given; NULL: another */
     const char *topology; /* a file; NULL: one switch */
 };
 

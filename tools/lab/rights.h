@@ -6,5 +6,5 @@
 /* Enters a new user namespace, in which the user stays the same and has root's rights over networks and mounts. */
 bool rights_take(void);
 
-/* Keeps the rights for the programs that this process becomes, which are not root's. */
+/* Keeps the rights for the programs that this process becomes: they would lose them, as they are not root's. */
 bool rights_keep(void);

@@ -31,7 +31,7 @@ struct frame {
 struct forwarder {
     struct network *network;
     int ports[LAB_HOSTS_MOST];
-    struct frame **heap; /* the next that is due first */
+    struct frame **heap; /* the frame that is due next is the first */
     unsigned waiting;
     uint64_t orders, random;
 };
@@ -137,7 +137,7 @@ static void lose(struct frame *frame, struct channel *channel)
     free(frame);
 }
 
-/* Through all channels that do not make it wait. */
+/* Moves the frame through its channels until one makes it wait or loses it, or its host gets it. */
 static void proceed(struct forwarder *forwarder, struct frame *frame, int64_t time)
 {
     while (frame->at < frame->steps) {
@@ -220,7 +220,7 @@ int64_t forwarder_next(const struct forwarder *forwarder)
     return left > 0 ? left : 0;
 }
 
-/* --- */
+/* --- start */
 
 static int attach(const char *name)
 {

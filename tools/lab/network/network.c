@@ -51,7 +51,7 @@ static bool change(struct network *network, struct channel *channel, const char 
     return quality_change(&channel->quality, words, &network->mtu, why, size);
 }
 
-/* The frame meets delay and loss once, where it leaves its host; both ends of the way have the rate. */
+/* The frame meets delay and loss once, where it leaves its host; both ends of the way have the rate and the queue. */
 static bool change_all(struct network *network, const char *words, char *why, size_t size)
 {
     for (unsigned i = 0; i < network->plan->count; i++) {
@@ -79,7 +79,7 @@ static bool change_core(struct network *network, const char *words, char *why, s
     return true;
 }
 
-/* The host sees its link as down; all else is done to the frames. */
+/* The host sees that its link is down; the other qualities only change what happens to its frames. */
 static bool change_host(struct network *network, unsigned host, const char *words, char *why, size_t size)
 {
     struct quality before = network->out[host].quality;

@@ -1,5 +1,5 @@
-/* The links of a lab, by which frames go from host to host: each host has one to its switch, and switches of several
- * leaves one each to the core. */
+/* The links of a lab, by which frames go from host to host: each host has a link to its switch, and if there are
+ * several switches, the leaves, each has a link to the core. */
 #pragma once
 
 #include "lab/network/quality.h"
@@ -19,12 +19,12 @@ struct network {
     const struct lab_plan *plan;
     struct channel out[LAB_HOSTS_MOST], in[LAB_HOSTS_MOST];         /* of a host, to and from its switch */
     struct channel rising[LAB_HOSTS_MOST], falling[LAB_HOSTS_MOST]; /* of a leaf, to and from the core */
-    struct channel *between; /* of each two hosts, count * count; what their links have besides */
+    struct channel *between; /* from each host to each, count * count: for what only frames between these two meet */
     unsigned leaf[LAB_HOSTS_MOST];
     bool has_core;                  /* else hosts of different leaves do not reach each other */
     uint32_t mtu;                   /* 0: the system's */
     bool port_down[LAB_HOSTS_MOST]; /* the host sees that its link is down */
-    bool is_plain;                  /* a bridge does the same */
+    bool is_plain;                  /* all links are perfect, so a bridge does the same */
 };
 
 /* Makes all links as perfect as wires, with one switch. False: no memory. */

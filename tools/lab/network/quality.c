@@ -59,7 +59,7 @@ enum { ITEMS = sizeof items / sizeof *items };
 
 static bool refuse_item(const char *item, char *why, size_t size)
 {
-    size_t used = (size_t)snprintf(why, size, "\"%s\" is nothing that a link can have: ", item);
+    size_t used = (size_t)snprintf(why, size, "\"%s\" is nothing that a link can have. It can have ", item);
     for (size_t i = 0; i < ITEMS && used < size; i++)
         used += (size_t)snprintf(why + used, size - used, "%s%s", i ? ", " : "", items[i].example);
     return false;

@@ -7,7 +7,7 @@
 
 struct quality {
     double rate;           /* bits in a second; 0: no limit */
-    int64_t delay, jitter; /* nanoseconds; each frame draws its own from delay - jitter to delay + jitter */
+    int64_t delay, jitter; /* nanoseconds; each frame draws its delay from delay - jitter to delay + jitter */
     double loss;           /* the share of frames that is lost */
     double queue;          /* bytes that may wait for their turn; while more wait, frames are lost */
     double ecn;            /* while more than `ecn` bytes wait, frames are marked; 0: never */
@@ -23,5 +23,5 @@ extern const struct quality quality_perfect;
  * and mtu=9000, which sets *mtu. False: `why` is a sentence, and nothing has changed. */
 bool quality_change(struct quality *, const char *text, uint32_t *mtu, char *why, size_t size);
 
-/* The words that make this quality, or "perfect". */
+/* Writes the quality, without its queue, in words that each follow a blank; " perfect": nothing else is to be said. */
 void quality_print(const struct quality *, char *text, size_t size);

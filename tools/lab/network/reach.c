@@ -21,7 +21,7 @@
 #include "lab/rights.h"
 #include "place.h"
 
-/* The address of a socket that the kernel takes back when its process ends. */
+/* Makes the address of a lab's name: a socket's that the kernel frees when the lab's process ends. */
 static socklen_t name_address(struct sockaddr_un *address, const char *name)
 {
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
@@ -46,8 +46,8 @@ static bool is_own(int space, const char *name)
     return !stat(path, &own) && !fstat(space, &other) && own.st_ino == other.st_ino;
 }
 
-/* A container may share our network, and so the names of sockets; its processes have other numbers than ours, or other
- * files, and what runs there would be another system's with our rights. */
+/* Returns whether the process has the same process namespace and files. A container may share our network, and so the
+ * names of sockets, and a program of its files must not run with our rights. */
 static bool is_of_this_system(pid_t process)
 {
     char path[64];
@@ -86,7 +86,7 @@ static pid_t find_keeper(pid_t outer)
     return (pid_t)strtol(text, NULL, 10);
 }
 
-/* The working directory has the same path there. */
+/* Enters the lab's namespaces; the working directory keeps its path. */
 static bool enter_spaces(pid_t keeper)
 {
     static const char *const names[] = {"user", "pid", "mnt"};

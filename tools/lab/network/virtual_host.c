@@ -101,7 +101,7 @@ static void mount_sys(void)
         close(groups);
 }
 
-/* The host's memory is its own, but for the lab's files. */
+/* Mounts the host's private /dev/shm, with the lab's files in it, and its /sys. */
 static bool mount_own(const char *name)
 {
     char path[64];
@@ -145,7 +145,7 @@ static bool set_up_network(const char *name, unsigned which)
     return error ? fail(name) : true;
 }
 
-/* Says when its namespaces are there, waits for its interface, says when it is ready, and stays. */
+/* Reports when the namespaces are there, waits for the interface, reports when the host is ready, and stays. */
 static void hold(const struct lab_plan *plan, unsigned which, int said, int heard)
 {
     const char *name = plan->hosts[which];
@@ -216,7 +216,7 @@ pid_t virtual_host_start(const struct lab_plan *plan, unsigned which, int netlin
     return made ? holder : -1;
 }
 
-/* --- in others */
+/* --- in other processes */
 
 bool virtual_host_enter(pid_t holder)
 {

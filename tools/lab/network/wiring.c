@@ -31,7 +31,7 @@ static int set_mtu_here(uint32_t mtu)
     return error;
 }
 
-/* A kernel without one of them has nothing to leave to an adapter. */
+/* Switches off what the kernel leaves to adapters; where it lacks one of these, it leaves nothing. */
 static int make_plain_here(uint32_t nothing)
 {
     static const uint32_t offloads[] = {ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_STXCSUM, ETHTOOL_SSG};
@@ -46,7 +46,7 @@ static int make_plain_here(uint32_t nothing)
     return 0;
 }
 
-/* The caller is back in its own network afterwards. */
+/* Calls `change` in the host's network; the caller is back in its own network afterwards. */
 static int in_network(pid_t holder, int (*change)(uint32_t), uint32_t value)
 {
     char path[64];

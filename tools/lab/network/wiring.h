@@ -19,5 +19,5 @@ bool wiring_set_mtu(const struct wiring *, uint32_t mtu, char *why, size_t size)
 /* Sets a host's link down or up, as the host sees it. */
 bool wiring_set_up(const struct wiring *, unsigned host, bool up, char *why, size_t size);
 
-/* Makes each frame that a host sends a packet of the wire, whole and with its checksum. */
+/* Makes the hosts send each frame as on a wire: a single packet, with its checksum. */
 bool wiring_make_plain(const struct wiring *, char *why, size_t size);
