@@ -11,8 +11,8 @@ enum {
     EXIT_NEGATIVE = 1,         /* a negative answer: unknown number, the machine lacks something */
     EXIT_USAGE = 2,            /* a command, option or argument that does not exist */
     EXIT_SELF = 125,           /* run: softverbs itself could not do its part; the program was not started */
-    EXIT_NOT_EXECUTABLE = 126, /* run: as shells say it */
-    EXIT_NOT_FOUND = 127,
+    EXIT_NOT_EXECUTABLE = 126, /* run: the program can't be executed, as in shells */
+    EXIT_NOT_FOUND = 127,      /* run: there is no such program */
 };
 
 struct command {
@@ -51,7 +51,7 @@ int command_misused(const struct command *, const char *format, ...) __attribute
  * so the command may end; main() says why, and sets the exit status. */
 bool output_flush(void);
 
-/* A sentence on stderr: "softverbs: ...", without what a terminal would take for more than text. */
+/* Writes "softverbs: " and a sentence on stderr; characters that would control a terminal become question marks. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Complains; its value is `status`. */

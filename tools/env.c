@@ -1,4 +1,4 @@
-/* softverbs env: the environment of `softverbs run`, for what starts programs otherwise. */
+/* softverbs env: prints the environment of `softverbs run`, for shells, images, services and workflows. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static void print_quoted(const char *value, const char *special)
     putchar('"');
 }
 
-/* Nothing is special between single quotes, but the quote itself. */
+/* Between single quotes only the quote itself is special. */
 static void print_for_shell(const char *value)
 {
     putchar('\'');
@@ -65,7 +65,7 @@ static bool was_there(const char *entry, char **other)
     return false;
 }
 
-/* Where this command is, if $PATH does not lead to it: what it prints is evaluated by scripts that go on to call it. */
+/* The directory of this command, for scripts that evaluate the output and then call it; "": $PATH leads to it. */
 static char own_directory[PLACE_PATH_MAX];
 
 static bool is_in_path(void)
@@ -96,7 +96,7 @@ static int lead_to_itself(void)
     return status;
 }
 
-/* $PATH has a separate file in a workflow: directories, one a line, that go in front. */
+/* A workflow has a separate file for $PATH: its lines are directories, which are put in front. */
 static int print_path(int format, const char *value)
 {
     if (format != OPTION_GITHUB) {
@@ -151,7 +151,7 @@ static int begin_github(const struct command *command)
     return complain_and(EXIT_SELF, "The file that $GITHUB_ENV names can't be written: %s.", strerror(errno));
 }
 
-/* The strings stay where they are: setenv leaves those that it replaces to us. */
+/* The strings stay where they are: setenv does not free a string that it replaces. */
 static char **copy_of_environment(void)
 {
     size_t count = 0;
@@ -165,7 +165,7 @@ static char **copy_of_environment(void)
 
 static int format; /* an option of those above; 0: for a shell */
 
-/* Makes eval fail: its status is its input's, so a script with -e, as of most jobs, ends here and does not continue
+/* Makes eval fail: its status is its input's, so a script with -e, as in most jobs, ends here and does not continue
  * without softverbs. Nothing else is in the output then. */
 static void fail_shell(int status)
 {
@@ -173,7 +173,7 @@ static void fail_shell(int status)
         printf("(exit %d)\n", status);
 }
 
-/* The option decides what the others may be, wherever it is. */
+/* The option --around decides which other options are allowed, wherever it is. */
 static bool is_around(int argc, char **argv)
 {
     bool found = false;
@@ -229,10 +229,10 @@ const struct command env_command = {
             "                    (SOFTVERBS_LOG_FORMAT=github)\n"
             "  --systemd         print lines for an EnvironmentFile= of a service\n"
             "  --json            print an object of names and values\n"
-            "  --around          print what \"softverbs around\" gives, and takes its options\n"
+            "  --around          print what \"softverbs around\" gives, and take its options\n"
             "\n"
-            "These four set SOFTVERBS_LOG=warn if it is unset, as \"softverbs run\" does in a\n"
-            "job (CI is set), so that the log has the mistakes of a program; --log and\n"
+            "The first four set SOFTVERBS_LOG=warn if it is unset, as \"softverbs run\" does in\n"
+            "a job (CI is set), so that the log has the mistakes of a program; --log and\n"
             "--quiet override that.\n"
             "\n"
             "It takes all options of \"softverbs run\", with the same meaning. The lines are\n"

@@ -1,4 +1,4 @@
-/* softverbs event: raises an asynchronous event in the live processes of this host, which do themselves what it says.
+/* softverbs event: raises an asynchronous event in the live processes of this host, which change themselves as it says.
  */
 #include <jansson.h>
 #include <stdbool.h>
@@ -22,7 +22,7 @@
 struct wish {
     const char *event, *device, *directory;
     long pid;                          /* 0: all */
-    unsigned meant, processes, silent; /* asked, with the event, and without an answer */
+    unsigned meant, processes, silent; /* the processes asked, those that got the event, those that did not answer */
     json_t *list;                      /* of the processes that got the event; NULL: they are printed */
 };
 
@@ -67,7 +67,7 @@ static bool is_port_event(const struct wish *wish)
     return !strcmp(wish->event, "port-down") || !strcmp(wish->event, "port-up");
 }
 
-/* Ports stay down for processes that come later, unless only one process was meant. */
+/* Keeps a port's new state for processes that start later, unless the event is for one process only. */
 static int keep_port(const struct wish *wish)
 {
     char why[512];
@@ -105,7 +105,7 @@ static int provoke(struct wish *wish)
     return wish->silent || missing ? EXIT_NEGATIVE : EXIT_OK;
 }
 
-/* The words are a line of the language of scripts. */
+/* The request's words are a line of the language of scripts, which knows the events. */
 static bool is_event(const struct wish *wish, struct script_fault *fault)
 {
     static struct script script;

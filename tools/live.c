@@ -33,7 +33,7 @@ static bool pause_for_more(void)
     return poll(&reader, 1, PAUSE_MILLISECONDS) <= 0 || !(reader.revents & (POLLERR | POLLHUP));
 }
 
-/* Also to a pipe that takes less than all. False: the reader has gone, or it can't be written. */
+/* Writes all bytes, also to a pipe that takes fewer at a time. False: errno; EPIPE: the reader has gone. */
 static bool write_all(const uint8_t *bytes, size_t size)
 {
     while (size) {
@@ -114,8 +114,8 @@ static enum copied fail(const char *what, int error)
     return complain_and(FAILED, "live: %s: %s", what, error == EILSEQ ? "not a capture of softverbs" : strerror(error));
 }
 
-/* A process that was killed left a part of a block. The next that writes makes a whole one of it, so there is a second
- * look before it is left out. */
+/* A process that was killed left a part of a block. The next writer makes a whole block of it, so it is looked at twice
+ * before it is left out. */
 static enum copied pass_over(struct source *source)
 {
     if (!source->done)
@@ -140,7 +140,7 @@ static enum copied copy_whole(struct source *source, const uint8_t *block, ssize
     return COPIED;
 }
 
-/* The next block, whole. */
+/* Copies the next block if all of it is in the file. */
 static enum copied copy_block(struct source *source)
 {
     ssize_t length = find_block(source);
@@ -155,7 +155,7 @@ static enum copied copy_block(struct source *source)
     return result;
 }
 
-/* Until the reader has gone. */
+/* Copies blocks until the reader has gone. Returns the exit status. */
 static int follow(struct source *source)
 {
     for (;;) {

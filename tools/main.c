@@ -1,4 +1,4 @@
-/* softverbs: the table of subcommands, which is the dispatcher and the help at once. */
+/* softverbs: the table of subcommands, which dispatches them and makes the help. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -119,7 +119,7 @@ static int no_command(const char *name)
     return EXIT_USAGE;
 }
 
-static int output_error; /* why what was printed can't be written; 0: it can, or that is not known */
+static int output_error; /* the errno of output that can't be written; 0: it can, or the errno is not known */
 
 bool output_flush(void)
 {

@@ -24,12 +24,12 @@ static void add_gap(const char *name, const char *why, void *context)
     table_add(&gaps->table, "%s", why);
 }
 
-/* Other libraries that programs find on a machine with adapters, and not here. */
+/* Other interfaces that programs find on a machine with adapters, and not here, or not all of them. */
 static const struct {
     const char *name, *why;
 } others[] = {
     {"netlink", "NETLINK_RDMA stays the kernel's; rdma(8) is answered under softverbs run (link, dev, resource and "
-                "statistic show), what asks netlink itself is not"},
+                "statistic show), programs that ask netlink themselves are not"},
     {"umad", "/dev/infiniband/umad* and issm*: management datagrams of InfiniBand fabrics (libibumad, "
              "infiniband-diags, opensm); there is no subnet manager"},
     {"uverbs",
@@ -37,7 +37,8 @@ static const struct {
     {"xrc", "ibv_open_qp of an XRC queue pair that another process has made: a queue pair ends with its process "
             "(reason 388)"},
     {"sysfs", "files below /sys/class/infiniband are read only, and hw_counters are not there"},
-    {"gpudirect", "memory of graphics cards (nvidia-peermem); dma-buf of files and udmabuf works"},
+    {"gpudirect", "adapters that use memory of GPUs by themselves (nvidia-peermem): CUDA copies NVIDIA's, AMD's can't "
+                  "be registered; dma-buf of files and udmabuf works"},
 };
 
 static int missing(const struct command *command, int argc, char **argv)

@@ -1,5 +1,5 @@
-/* libsoftverbs-test.so: what <softverbs.h> finds under softverbs. It asks a process, also its own, as `softverbs
- * inject` does; the verbs of this process know nothing of it. */
+/* softverbs-ask: the program that libsoftverbs-test.so runs for a call of <softverbs.h>. It asks a process, as
+ * `softverbs inject` does, and prints an errno, a count and a sentence. */
 #include "interface/softverbs.h"
 
 #include <stdio.h>
@@ -73,7 +73,7 @@ static int ask_slot(const char *directory, unsigned slot, const char *request, c
     return ETIMEDOUT;
 }
 
-/* 0, and an answer to free. */
+/* Returns 0 and an answer to free, or an errno. */
 static int ask(long pid, const char *request, char **answer)
 {
     struct search search = {.pid = pid};
@@ -95,7 +95,7 @@ static void copy_string(const char *from, char *to, size_t size)
         to[used] = 0;
 }
 
-/* EINVAL, ENOSPC: the process has not taken the rules. */
+/* Returns EINVAL or ENOSPC if the process has not taken the rules. */
 static int judge(const char *answer, char *why, size_t size)
 {
     static const char wrong[] = "{\"wrong\":\"";
@@ -131,7 +131,7 @@ static int clear(long pid)
     return error;
 }
 
-/* A rule that does nothing but to be counted. False: the process would not keep all of it. */
+/* Writes a rule that only counts the event. False: the process would not keep all of it. */
 static bool write_watch(const char *event, char rule[SCRIPT_TEXT])
 {
     return snprintf(rule, SCRIPT_TEXT, "when %s: note", event) < SCRIPT_TEXT && !strpbrk(event, "\n;#");

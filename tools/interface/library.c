@@ -99,7 +99,7 @@ static int exchange(const struct question *question, char answer[ANSWER])
     return error;
 }
 
-/* errno stays, and a thread that is cancelled is so later. */
+/* errno stays as it was, and a cancelled thread ends only afterwards. */
 static int ask(const struct question *question, unsigned long long *times, char *why, size_t size)
 {
     char answer[ANSWER] = "";

@@ -7,9 +7,9 @@
  *     softverbs_watch(server, "work, opcode RDMA_WRITE, nth 3");
  *     softverbs_wait(server, "work, opcode RDMA_WRITE, nth 3", 1, 5000);
  *
- * docs/reference/scripts.md of softverbs has the language of rules. A process is named by its number, 0 is the own one. It
- * must have opened a device, or the answer is ESRCH; rules that are to hold sooner are for `softverbs run --script`.
- * Thread-safe; not for signal handlers. */
+ * docs/reference/scripts.md of softverbs has the language of rules. A process is named by its number; 0 is this
+ * process. It must have opened a device, or the answer is ESRCH; rules that are to hold sooner are for `softverbs run
+ * --script`. Thread-safe; not for signal handlers. */
 #ifndef SOFTVERBS_H
 #define SOFTVERBS_H
 
@@ -51,7 +51,7 @@ static inline int softverbs_is_here(void)
 
 /* Adds rules, with line ends between them, to the process's rules; they hold when it returns. 0; EINVAL: not rules, and
  * `why`, if it is not NULL, is a sentence that says what is wrong; E2BIG: more than 1000 bytes; ENOSPC: the process has
- * had 256; ESRCH: it has no device open; ETIMEDOUT: it does not answer; ENOSYS. */
+ * had 256 rules; ESRCH: it has no device open; ETIMEDOUT: it does not answer; ENOSYS. */
 static inline int softverbs_inject(long pid, const char *rules, char *why, size_t size)
 {
     const struct softverbs_interface *interface = softverbs_find();
@@ -65,8 +65,8 @@ static inline int softverbs_clear(long pid)
     return interface ? interface->clear(pid) : ENOSYS;
 }
 
-/* Counts such events from now on: the part of a rule between "when" and its colon, such as "completion, on qp 0x12".
- * Errors as of softverbs_inject; E2BIG: more than 100 bytes. */
+/* Counts such events from now on. `event` is the part of a rule between "when" and its colon, such as "completion, on
+ * qp 0x12". Errors as of softverbs_inject; E2BIG: more than 100 bytes. */
 static inline int softverbs_watch(long pid, const char *event)
 {
     const struct softverbs_interface *interface = softverbs_find();
@@ -80,7 +80,7 @@ static inline int softverbs_count(long pid, const char *event, unsigned long lon
     return interface ? interface->count(pid, event, times) : ENOSYS;
 }
 
-/* Waits until the event has happened that often. ETIMEDOUT: not within the milliseconds; ESRCH: the process ended. */
+/* Waits until the event has happened `times` times. ETIMEDOUT: it has not in time; ESRCH: the process ended. */
 static inline int softverbs_wait(long pid, const char *event, unsigned long long times, int milliseconds)
 {
     const struct softverbs_interface *interface = softverbs_find();
