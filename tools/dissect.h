@@ -25,7 +25,7 @@ struct dissection {
     struct datagram_route route;
     const uint8_t *bytes; /* the UDP payload, in the record; of InfiniBand from the BTH to the ICRC */
     size_t length;
-    const uint8_t *lrh; /* of InfiniBand: where the packet begins; NULL: it is of RoCE */
+    const uint8_t *lrh; /* where a packet of InfiniBand begins; NULL: the packet is of RoCE */
 };
 
 /* Fills the dissection when the answer is one of the first two. */

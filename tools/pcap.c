@@ -61,7 +61,7 @@ static bool is_classic(struct pcap *pcap, bool swapped)
     uint32_t magic = get32(pcap, pcap->bytes);
     if (pcap->length < CLASSIC_HEADER || (magic != CLASSIC_MICROSECONDS && magic != CLASSIC_NANOSECONDS))
         return false;
-    pcap->interface[0].link = get32(pcap, pcap->bytes + 20) & 0xffff; /* above it: FCS length */
+    pcap->interface[0].link = get32(pcap, pcap->bytes + 20) & 0xffff; /* the bits above are the FCS length */
     pcap->interface[0].ticks = magic == CLASSIC_NANOSECONDS ? 1000000000 : 1000000;
     pcap->interfaces = 1;
     pcap->at = CLASSIC_HEADER;
@@ -73,7 +73,7 @@ int pcap_adopt(struct pcap *pcap, uint8_t *bytes, size_t length)
     *pcap = (struct pcap){.bytes = bytes, .length = length};
     if (length < 12)
         return EILSEQ;
-    pcap->next_generation = get32(pcap, bytes) == BLOCK_SECTION; /* reads the same in either order */
+    pcap->next_generation = get32(pcap, bytes) == BLOCK_SECTION; /* which reads the same in either order */
     return pcap->next_generation || is_classic(pcap, false) || is_classic(pcap, true) ? 0 : EILSEQ;
 }
 
@@ -273,8 +273,7 @@ static bool is_whole(const struct pcap *pcap, const uint8_t *head, size_t room)
 }
 
 /* Returns whether a block begins there, within the file and with the same length at both ends. Reads the byte order of
- * a section's block.
- */
+ * a section's block. */
 static bool is_block(struct pcap *pcap, size_t at)
 {
     const uint8_t *head = pcap->bytes + at;
@@ -294,7 +293,7 @@ static bool next_block(struct pcap *pcap, struct pcap_record *record, bool *foun
     return read_block(pcap, type, head + 8, total - BLOCK_LEAST, record, found);
 }
 
-/* Bytes of a packet may look like a block, so what holds a packet must agree with itself. */
+/* Bytes of a packet may look like a block, so a packet's block needs a known interface and a fitting length. */
 static bool is_likely(struct pcap *pcap, size_t at)
 {
     enum { HEAD = 28, TAIL = 4 };

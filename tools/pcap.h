@@ -14,13 +14,13 @@ enum pcap_link {
     PCAP_ETHERNET = 1,
     PCAP_RAW = 101, /* an IP header, of either version */
     PCAP_LINUX_COOKED = 113,
-    PCAP_ERF = 197, /* a record of that format: here of InfiniBand */
+    PCAP_ERF = 197, /* a record of the format ERF, here with an InfiniBand packet */
     PCAP_IPV4 = 228,
     PCAP_IPV6 = 229,
     PCAP_LINUX_COOKED_2 = 276,
 };
 
-enum { PCAP_INTERFACES_MAX = 256 }; /* of a section of a pcapng file; a packet of a later one is an error */
+enum { PCAP_INTERFACES_MAX = 256 }; /* of a section of a pcapng file; one more is an error */
 
 struct pcap {
     uint8_t *bytes;

@@ -12,7 +12,7 @@
 #include "base/text/text.h"
 #include "base/user.h"
 
-/* The directory and the owner of this command, which could contain anything anyway. */
+/* The directory and the owner of this command, into which the owner could put anything anyway. */
 struct self {
     const char *directory;
     uid_t maker;
@@ -24,20 +24,20 @@ static bool is_above(const char *path, const char *directory)
     return !strncmp(path, directory, length) && (directory[length] == '/' || !directory[length]);
 }
 
-/* Whether the owner is root, the user of this process, or the maker of the command. */
+/* Returns whether the file's owner is root, the user of this process, or the owner of the command. */
 static bool is_trusted(const char *path, const struct stat *status, const struct self *self)
 {
     return status->st_uid == 0 || user_owns_file(AT_FDCWD, path, status) || user_is_same(status->st_uid, self->maker);
 }
 
-/* Users without a number in a user namespace may own the files of the system there, and the command. */
+/* In a user namespace, users without a number there may own the system's files and the command. */
 static bool may_be_makers(const struct stat *status, const struct self *self)
 {
     return status->st_uid == self->maker;
 }
 
-/* Returns whether no other user can put another entry in this one's place. In a sticky directory only its owner can,
- * and the owner of one that the command is in could replace the command as well. */
+/* Returns whether no other user can put another entry in this one's place. In a sticky directory only the entry's owner
+ * can, and the owner of a directory above the command could replace the command as well. */
 static bool is_kept_by(const struct stat *directory, const char *path, const struct stat *entry,
                        const struct self *self)
 {
@@ -46,7 +46,8 @@ static bool is_kept_by(const struct stat *directory, const char *path, const str
             (is_trusted(path, entry, self) || (may_be_makers(entry, self) && is_above(path, self->directory))));
 }
 
-/* A file, or a directory, as a path without links. Its number will do where no other user can put one. */
+/* Returns whether no other user can change or replace the file or directory, whose path has no links. The number of its
+ * owner decides only because the loop makes sure that no other user could put it there. */
 static bool is_safe(const char *path, const struct self *self)
 {
     char above[PLACE_PATH_MAX + 64];
@@ -66,8 +67,8 @@ static bool is_safe(const char *path, const struct self *self)
     return true;
 }
 
-/* All of them, or a program would silently get the distribution's. As a path without links and "..", since the program
- * may change its directory or see other links. */
+/* Finds the directory that has all libraries: instead of a missing one a program would silently get the distribution's.
+ * Writes a path without links and "..", since the program may change its directory or see other links. */
 static int find_in(const char *directory, const char *below, char *to)
 {
     static const char *const names[] = {"libibverbs.so.1", "libsoftverbs-paths.so"};

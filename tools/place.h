@@ -13,7 +13,7 @@ int place_self(char *to);
 /* Writes the directory of libsoftverbs-paths.so and libibverbs.so.1 to `to` (PLACE_PATH_MAX bytes): `lib` beside the
  * executable (the build tree) or ../lib/softverbs from it (installed). 0, or errno and a sentence: neither holds them,
  * or there is no /proc to say where the executable is, or (EPERM) another user than root, the user and the owner of
- * the executable could have put them there: a copy of it in a directory that everybody can write. */
+ * the executable could have put them there, as beside a copy of it in a directory that everybody can write. */
 int place_libraries(char *to, char *why, size_t why_size);
 
 /* Writes the directory of the profiles (profile/profile.h) that come with softverbs to `to` (PLACE_PATH_MAX bytes):

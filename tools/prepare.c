@@ -73,7 +73,7 @@ static int calm_thread_sanitizer(void)
     return prepend("TSAN_OPTIONS", "ignore_noninstrumented_modules=1");
 }
 
-/* Variables of other programs, where the user has not set them. */
+/* Sets variables of other programs that the user has not set. */
 static int set_foreign(void)
 {
     int error = 0;
@@ -99,6 +99,7 @@ static void name_preloaded(const char *directory, const char *name, char path[PL
     snprintf(path, PLACE_PATH_MAX + 32, "%s%s%s", whole ? directory : "", whole ? "/" : "", name);
 }
 
+/* AddressSanitizer refuses to start after a preloaded library without this option; these libraries do it no harm. */
 int prepare_preload(const char *path)
 {
     bool done = !prepend("LD_PRELOAD", path) && !prepend("ASAN_OPTIONS", "verify_asan_link_order=0");
@@ -107,9 +108,7 @@ int prepare_preload(const char *path)
 
 /* The library of paths is first, so that all others see its paths. The verbs are preloaded for programs and libraries
  * that look in a DT_RPATH before LD_LIBRARY_PATH: the name that they look for is loaded already. The verbs are last, so
- * that a library of the user still precedes them.
- *
- * AddressSanitizer refuses to start after a preloaded library, although these do it no harm. */
+ * that a library of the user still precedes them. */
 static int preload(const char *directory)
 {
     char paths[PLACE_PATH_MAX + 32], verbs[PLACE_PATH_MAX + 32];
@@ -139,7 +138,7 @@ static int provide_paths(const char *directory)
     return status ? status : preload(directory);
 }
 
-/* The program would only get an error from ibv_open_device; here there is a sentence to show. */
+/* Opens the directory where processes meet: the program would only get an error of ibv_open_device, no sentence. */
 static int meet(void)
 {
     struct node *node;
@@ -161,7 +160,7 @@ static int provide(bool paths)
     return status ? status : meet();
 }
 
-/* The program may change its directory, and all that it starts write to one file: so its name is made whole. */
+/* Writes a whole path: the program may change its directory, and all programs that it starts write to the same file. */
 static int make_whole(const char *name, char path[PLACE_PATH_MAX])
 {
     char directory[PLACE_PATH_MAX] = "";
@@ -326,7 +325,7 @@ static int set_schedule(const struct command *command, enum setting setting, con
     return set_text(command, setting, text);
 }
 
-/* Each further one continues the list. */
+/* Each further --pci continues the list. */
 static int add_function(const struct command *command, enum setting setting, const char *item)
 {
     static struct pci_layout layout;
@@ -430,7 +429,7 @@ void prepare_print_help(FILE *to)
     }
 }
 
-/* Reported here, as the program would only fail to open its device. */
+/* Returns whether another user or program has the port; the program itself would only fail to open its device. */
 static bool is_others(const char *name)
 {
     char directory[NODE_DIRECTORY_MAX + 1], why[512];

@@ -8,9 +8,9 @@
 #include "config/settings.h"
 
 enum {
-    PREPARE_SETTINGS = 256, /* and a number of enum setting */
+    PREPARE_SETTINGS = 256, /* plus a number of enum setting */
     PREPARE_NO_PATHS = PREPARE_SETTINGS + SETTINGS,
-    PREPARE_OPTIONS_END, /* free for others */
+    PREPARE_OPTIONS_END, /* from here on for the command's own options */
 };
 
 /* The command's own options, which end in a row of zeroes, and then the options of `run`; for command_option. */

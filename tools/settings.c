@@ -20,7 +20,7 @@
 #include "tap/capture.h"
 #include "tap/fault.h"
 
-/* A file that is there and can be written to, or a directory where it can be made. */
+/* Returns whether the file is there and can be written to, or can be made in its directory. */
 static bool is_writable(const char *setting, const char *path, char *why, size_t size)
 {
     char directory[PLACE_PATH_MAX];
@@ -85,7 +85,7 @@ const char *settings_unknown(void)
     return NULL;
 }
 
-/* The setting whose name this one is but for a slip: one letter, of long names two; NULL. */
+/* The setting whose name differs from this one by a slip: one letter, in long names two; NULL: no such setting. */
 static const char *find_meant(const char *name)
 {
     enum { LONG = sizeof "SOFTVERBS_LIMITS" - 1 };
@@ -95,7 +95,7 @@ static const char *find_meant(const char *name)
     return NULL;
 }
 
-/* A setting with a slip in its name would be swallowed: a program that is to meet faults meets no fault. */
+/* A setting with a slip in its name would be ignored in silence: a program that is to meet faults meets no fault. */
 static bool has_slip(char *why, size_t size)
 {
     char name[64];

@@ -20,7 +20,7 @@ static int bind_both(int fd)
     return setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) || bind(fd, (struct sockaddr *)&any, sizeof any);
 }
 
-/* A kernel without IPv6: a group without members gets nothing. A socket with a single address is not seen so. */
+/* For a kernel without IPv6: a group without members gets nothing. A socket with a single address is not found so. */
 static int bind_group(int fd)
 {
     struct sockaddr_in group = {.sin_family = AF_INET, .sin_port = htons(PORT)};

@@ -28,13 +28,13 @@ static const char *groups(char *to, const uint8_t *bytes, unsigned count)
     return to;
 }
 
-/* Whose addresses are the port's. */
+/* The interface whose addresses the port has. */
 static const char *interface_of(const struct device *device)
 {
     return device->interface[0] ? device->interface : "lo";
 }
 
-/* The directory of the device, as sysfs has it of hardware: its PCI function where it has one. */
+/* Writes the directory of the device's hardware: of its PCI function if it has one. */
 static void find_hardware(const struct device *device, char path[PCI_PATH_MAX + 16])
 {
     const struct pci_function *function = pci_of_device(pci_layout(), device->index);
@@ -61,7 +61,7 @@ static void describe_parent(struct place *place, const struct device *device, co
         entry_directory(place, "%s", hardware);
         describe_stand_in(place);
     }
-    if (link_layer_is_infiniband(device)) /* its interface would be one of IPoIB */
+    if (link_layer_is_infiniband(device)) /* InfiniBand's interface would be one of IPoIB */
         return;
     entry_directory(place, "%s/net", hardware);
     entry_directory(place, "%s/net/%s", hardware, interface_of(device));
@@ -98,8 +98,8 @@ static void file_of_gid(const struct place *place, unsigned index, const char *w
     number_file(place, index, text);
 }
 
-/* Makes the file of a place without a GID, as a kernel has it: opens, and cannot be read (EINVAL), like the loopback
- * interface's `duplex`, to which it is a link. In a sandbox without that file the link is dead. */
+/* Makes the file for a place without a GID. A kernel's can be opened but not read (EINVAL), like the loopback
+ * interface's `duplex`, to which this one is a link. In a sandbox without that file the link is dead. */
 static void file_without_gid(const struct place *place, unsigned index)
 {
     char name[16];
@@ -174,7 +174,7 @@ static const char *node_type(void)
     return names[profile ? profile_value(profile, PROFILE_node_type, 1) : 1];
 }
 
-/* Drivers of devices that have no board make no such files. */
+/* Describes firmware and board; drivers of devices without a board make no files about it. */
 static void describe_board(struct place *place)
 {
     const struct profile *profile = setting_profile();
@@ -223,7 +223,8 @@ static void describe_uverbs(struct place *place, const struct device *device, co
     link_hardware(place, hardware);
 }
 
-/* The device of the connection manager: what opens it is attached to (abi/ucma/attach.h), or finds /dev/null. */
+/* Describes the connection manager's device: librdmacm's calls for it are served (abi/ucma/attach.h), others get
+ * /dev/null. */
 static void describe_connection_manager(struct place *place)
 {
     entry_directory(place, "class/misc");

@@ -119,7 +119,7 @@ static int accept_tree(const char *path, const struct device *devices, unsigned 
         return EPERM;
     }
     sysfs_describe(devices, count, find_missing, &writer);
-    futimens(writer.root, NULL); /* it is used: tree_sweep.h */
+    futimens(writer.root, NULL); /* its time says when it was used last: tree_sweep.h */
     close(writer.root);
     return writer.error ? tree_write(path, devices, count) : 0;
 }

@@ -47,12 +47,12 @@ void datagrams_ip(const struct dissected_ip *ip, char text[DATAGRAMS_IP])
         snprintf(text, DATAGRAMS_IP, " | class 0x%02x, hop limit %u%s%s", ip->class, ip->hops, label, port);
 }
 
-/* The first byte in which what we would send differs from what was captured, or -1. */
+/* The index of the first byte that differs between our encoding of the packet and the capture; -1: no byte does. */
 static long find_difference(const struct dissection *datagram, const struct packet *packet)
 {
     static uint8_t again[DATAGRAM_ROOM];
     size_t length = datagram_encode(&datagram->route, packet, again, sizeof again);
-    if (datagram->lrh && length) /* the ICRC, which is of RoCEv2 */
+    if (datagram->lrh && length) /* our ICRC is of RoCEv2; read_packet has judged the capture's */
         memcpy(again + length - LRH_ICRC, datagram->bytes + datagram->length - LRH_ICRC, LRH_ICRC);
     for (size_t i = 0; i < datagram->length; i++)
         if (i >= length || again[i] != datagram->bytes[i])
@@ -60,7 +60,7 @@ static long find_difference(const struct dissection *datagram, const struct pack
     return length > datagram->length ? (long)datagram->length : -1;
 }
 
-/* The first byte at which the message encodes differently; -1: no byte does. */
+/* The index of the first byte that our encoding of the message changes; -1: no byte. */
 static long find_message_difference(const struct cm_message *message, const uint8_t bytes[MAD_BYTES])
 {
     uint8_t again[MAD_BYTES];
@@ -149,7 +149,8 @@ static bool is_whole(const struct dissection *datagram, size_t length)
     return datagram_decode(&route, datagram->bytes, length, &packet, &piece) != WIRE_ICRC;
 }
 
-/* How long the segments are; all of it where it is one packet, right or wrong. The ICRC of the first says so. */
+/* The length of the segments, which the ICRC of the first one shows; the whole length if the datagram is one packet,
+ * right or wrong. */
 static size_t segment_of(const struct dissection *datagram)
 {
     if (datagram->lrh || is_whole(datagram, datagram->length))

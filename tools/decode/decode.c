@@ -12,11 +12,11 @@
 
 struct tally {
     unsigned long packets; /* RoCEv2 and InfiniBand */
-    bool infiniband;       /* there were some of it */
+    bool infiniband;       /* some of them were InfiniBand's */
     unsigned long wrong;   /* ICRC, fault, or encoded to other bytes */
     unsigned long cut, other;
     unsigned long uncut; /* datagrams of several packets */
-    size_t skipped;      /* bytes of blocks that are not whole */
+    size_t skipped;      /* bytes of blocks and packets that are not whole */
     json_t *list;        /* of packets; NULL: they are printed */
 };
 
@@ -34,7 +34,7 @@ struct place {
     enum pcap_direction direction;
 };
 
-/* A packet that two processes wrote to one file is there twice. */
+/* A file that both processes wrote has each packet twice, and only the direction differs. */
 static const char *word_direction(enum pcap_direction direction)
 {
     return direction == PCAP_SENT ? "sent" : direction == PCAP_RECEIVED ? "received" : NULL;

@@ -71,7 +71,7 @@ static bool show_wrong_key(struct session *session)
     return true;
 }
 
-/* The count in the report that `run --counters` has written. */
+/* A counter's value in the report that `run --counters` has written. */
 static unsigned long long count_of(unsigned counter)
 {
     json_t *report = json_load_file("counters", 0, NULL), *list = json_pack("[o?]", report);

@@ -137,7 +137,7 @@ static void connect_end(struct end *end, const struct address *peer)
          "ibv_modify_qp to RTS");
 }
 
-/* Messages of the peer still complete once it has left, so this is looked at after many empty polls. */
+/* The peer's messages still complete once it has left, so its connection is checked only after many empty polls. */
 static bool other_end_has_left(const struct end *end)
 {
     return recv(end->tcp, &(char){0}, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
@@ -171,8 +171,8 @@ static void post(struct end *end, struct ibv_send_wr *wr)
     need(!(errno = ibv_post_send(end->qp, wr, &bad)), "ibv_post_send");
 }
 
-/* Waits for one completion of a send, or of a receive, and keeps count of those that come before: where an ACK was
- * lost, the peer's next message can arrive first. */
+/* Waits for one completion of a send, or of a receive, and counts the other completions that come first: if an ACK was
+ * lost, the peer's next message can arrive before it. */
 static void await(struct end *end, unsigned *kind)
 {
     while (!*kind)
@@ -287,7 +287,7 @@ int main(int argc, char **argv)
     struct address peer = exchange(&end);
     connect_end(&end, &peer);
     need(write(end.tcp, "", 1) == 1 && recv(end.tcp, &(char){0}, 1, MSG_WAITALL) == 1,
-         "the other end"); /* which has connected, too */
+         "the other end"); /* goes on when both ends have connected */
     if (options.wrong_key)
         write_with_wrong_key(&end, &peer);
     play(&end, &options);

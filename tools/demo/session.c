@@ -44,7 +44,8 @@ bool session_begin(struct session *session)
     char libraries[PLACE_PATH_MAX];
     const char *base = getenv("TMPDIR");
     *session = (struct session){0};
-    snprintf(session->directory, PLACE_PATH_MAX, "%.*s/softverbs-demo-XXXXXX", PLACE_PATH_MAX - 32, base && *base == '/' ? base : "/tmp");
+    snprintf(session->directory, PLACE_PATH_MAX, "%.*s/softverbs-demo-XXXXXX", PLACE_PATH_MAX - 32,
+             base && *base == '/' ? base : "/tmp");
     if (place_libraries(libraries, session->why, sizeof session->why))
         return false;
     snprintf(session->own_pingpong, PLACE_PATH_MAX, "%.*s/softverbs-pingpong", PLACE_PATH_MAX - 32, libraries);
@@ -120,7 +121,7 @@ static void nap(void)
     nanosleep(&(struct timespec){.tv_nsec = NAP_NANOS}, NULL);
 }
 
-/* The exit status, or -1 with a sentence: the process did not end in time, and was killed. */
+/* Waits for the process. Returns its exit status, or -1 with a sentence: it did not end in time, and was killed. */
 static int finish(struct session *session, pid_t child, int seconds, const char *name)
 {
     int status;

@@ -12,13 +12,13 @@ enum { SESSION_WORDS = 32, SESSION_WHY = 512 };
 struct session {
     char directory[PLACE_PATH_MAX];    /* of this demonstration alone: outputs, captures, and where processes meet */
     char own_pingpong[PLACE_PATH_MAX]; /* softverbs' own program (pingpong.c) */
-    char pingpong[PLACE_PATH_MAX];     /* ibv_rc_pingpong, or else that */
-    bool installed;                    /* it is ibv_rc_pingpong */
+    char pingpong[PLACE_PATH_MAX];     /* ibv_rc_pingpong, or else own_pingpong */
+    bool installed;                    /* `pingpong` is ibv_rc_pingpong */
     char why[SESSION_WHY];             /* the sentence of the call that failed last */
 };
 
-/* Finds the program, makes the directory below $TMPDIR or /tmp, and makes it the working directory, so that each file is known by its name
- * alone; or returns false with `why`. A session that began has to be ended. */
+/* Finds the program, makes the directory below $TMPDIR or /tmp, and makes it the working directory, so that each file
+ * is known by its name alone; or returns false with `why`. A session that began has to be ended. */
 bool session_begin(struct session *);
 
 /* Removes the directory; the working directory is / then. */
@@ -29,7 +29,7 @@ void session_end(struct session *);
  * it was not started, or did not end within half a minute and was killed. */
 int session_run(struct session *, const char *name, const char *const *words);
 
-/* Runs `softverbs run OPTIONS -- PROGRAM ARGUMENTS` twice, first as the server, then, once that listens, as the client,
+/* Runs `softverbs run OPTIONS -- PROGRAM ARGUMENTS` twice, as the server and, once the server listens, as the client,
  * which has the address of this host after its arguments, and shows both commands. Their outputs are the files
  * "server" and "client". Returns whether both ended with the status that the pair names, or false with `why`. */
 struct session_pair {

@@ -198,7 +198,7 @@ static struct identity identity_of(const struct pci_function *function, bool inf
     };
 }
 
-/* An earlier function's path has the same beginning: it is described already. */
+/* Returns whether the path of an earlier function has this beginning, so that it is described already. */
 static bool is_shared(const struct pci_layout *layout, unsigned index, const char *path, size_t length)
 {
     for (unsigned i = 0; i < index; i++)
@@ -221,7 +221,7 @@ static uint8_t find_last_bus(const struct pci_layout *layout, const char *bridge
     return last;
 }
 
-/* A bridge, or the root with this bus, as the first function below it is. */
+/* Describes a bridge, or the root with this bus: node, processors and link are those of the first function below. */
 static void describe_bridge(struct place *place, const struct pci_layout *layout, const char *path, const char *bus,
                             const struct identity *below)
 {

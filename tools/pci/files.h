@@ -1,5 +1,5 @@
 /* The files of PCI functions in the tree of sysfs.h: the functions, the bridges and buses of their paths, and
- * bus/pci/devices and class/pci_bus, which also have the machine's own. */
+ * bus/pci/devices and class/pci_bus, which also have the machine's own entries. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,5 +10,5 @@
 /* Call it after the directory `devices`, and before the entries in the functions. `infiniband`: the link layer. */
 void pci_describe(struct place *, const struct pci_layout *, bool infiniband);
 
-/* Describes the files with the processors beside the NUMA node, as a device has them; `list` is NULL for all. */
+/* Describes a device's files with the processors near it: the list, or with NULL the processors of the NUMA node. */
 void pci_describe_processors(const struct place *, int64_t numa, const char *list);

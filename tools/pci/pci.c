@@ -44,7 +44,7 @@ static bool read_number(const struct key_line *line, struct pci_function *functi
     return read && function->values[key] >= line->least && function->values[key] <= line->most;
 }
 
-/* Accepts a speed with or without its unit; a kernel writes the unit after a blank. */
+/* Accepts a speed with or without its unit, which follows without the blank that a kernel writes. */
 static bool read_speed(const struct key_line *line, struct pci_function *function, enum pci_key key, const char *text)
 {
     static const struct {
@@ -179,7 +179,7 @@ static size_t find_bus(const char *path, const char *bus)
 
 /* --- functions */
 
-/* Completes an address without a path. */
+/* Gives an address without a path the path of its bus, or a root bus. */
 static void place_address(struct pci_layout *layout, struct pci_function *function)
 {
     char address[PCI_ADDRESS + 1], path[PCI_PATH_MAX] = "";

@@ -29,9 +29,8 @@
 
 enum { WINDOW = 1024, NAME_MAX_SHOWN = 64, QUESTION = SERVICE_UD << 5 | OPERATION_SEND_ONLY };
 
-/* The number of the question about a port: above the numbers of echoes. Service IDs of IP ports (annex A11). */
-static const uint32_t about_port = 0x80000000;
-static const uint64_t port_services[] = {0x01060000, 0x01110000}; /* RDMA_PS_TCP, RDMA_PS_UDP */
+static const uint32_t about_port = 0x80000000; /* the number of the question about a port, above those of echoes */
+static const uint64_t port_services[] = {0x01060000, 0x01110000}; /* service IDs of RDMA_PS_TCP, RDMA_PS_UDP (A11) */
 
 static const nanos least_patience = 200 * NANOS_MILLISECOND; /* the least time for an echo */
 
@@ -137,8 +136,8 @@ static void count_time(struct ping *ping, nanos time)
     ping->sum += time;
 }
 
-/* Unlike the request of a program that wants to connect, this one has no addresses: it reaches no listener, and the
- * connection manager rejects it for a listener, unlike for a port without one. */
+/* The request has no addresses, unlike a program's, so that no listener gets it: the connection manager answers with
+ * another status if the port has a listener than if it has no listener. */
 static void take_port(struct ping *ping, uint8_t status)
 {
     ping->port_state = status == CM_SIDR_UNSUPPORTED ? PORT_FREE : PORT_TAKEN;
@@ -181,7 +180,7 @@ static void read_answers(struct ping *ping)
         take_answer(ping, &answer);
 }
 
-/* Questions and what fills the path may be refused both; a line for each question is enough. */
+/* Both a question and the packet that fills the path may be refused; a line for each question is enough. */
 static void take_trouble(struct ping *ping, const struct ping_trouble *trouble)
 {
     if (trouble->error == EMSGSIZE) {
@@ -288,7 +287,7 @@ static json_t *port_listens(const struct ping *ping)
     return ping->port_state == PORT_UNKNOWN ? json_null() : json_boolean(ping->port_state == PORT_TAKEN);
 }
 
-/* An endpoint answered, and no answer said that the program or port in question is not there. */
+/* EXIT_OK: an endpoint answered and, if a port was asked about, said that a program listens there. */
 static int status_of(const struct ping *ping)
 {
     return ping->answered && (!ping->port || ping->port_state == PORT_TAKEN) ? EXIT_OK : EXIT_NEGATIVE;
@@ -427,7 +426,7 @@ static const char *read_option(struct ping *ping, int option)
     else if (option == 'u')
         ping->datagrams = true;
     else if (option == 'p')
-        return text_number(optarg, 1, UINT16_MAX, &ping->port) ? NULL : "A port is a number up to 65535.";
+        return text_number(optarg, 1, UINT16_MAX, &ping->port) ? NULL : "A port is a number from 1 to 65535.";
     else if (option == 'c')
         return text_number(optarg, 0, UINT64_MAX, &ping->count) ? NULL : "A count is a number.";
     else if ((*times[option] = read_seconds(optarg)) == NANOS_NEVER)

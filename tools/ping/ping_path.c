@@ -69,7 +69,7 @@ bool ping_path_try(struct ping_path *path, nanos now, nanos patience, uint32_t *
     return true;
 }
 
-/* A late answer proves as much, also that no smaller packet gets lost. */
+/* A late answer, too, proves that packets of its length pass, and so do smaller ones. */
 void ping_path_answered(struct ping_path *path, uint32_t number, uint32_t length)
 {
     if (number != PATH_ECHO + length || length < path->roce)

@@ -14,11 +14,11 @@
 enum { PATH_ECHO = 0x10000 }; /* numbers of questions from here on are echoes */
 
 struct ping_path {
-    unsigned ip;                 /* bytes of IP packet that pass as far as anybody said */
+    unsigned ip;                 /* the largest IP packet, in bytes, that the interface and reports let pass */
     char from[PING_ADDRESS_MAX]; /* the router that reported `ip`; "": no router */
     unsigned roce;               /* the largest of RoCE's path MTUs that fits, and was not found to get lost */
     unsigned lost;               /* a size that fits and gets lost; 0: no such size */
-    bool echoes;                 /* the other side answers in kind */
+    bool echoes;                 /* the other side answers with as many bytes as it got */
     bool proven;                 /* an echo of `roce` came back */
     unsigned tries;
     nanos next_try;

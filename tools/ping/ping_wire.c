@@ -52,7 +52,7 @@ static bool bind_to_interface(int fd, const char *interface)
     return !setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, interface, (socklen_t)strlen(interface) + 1);
 }
 
-/* The address from which packets to there leave: 0 or errno. */
+/* Finds the address from which packets to wire->to leave. 0 or errno. */
 static int find_source(const struct ping_wire *wire, const char *interface, union address *source)
 {
     socklen_t length = sizeof *source;
@@ -117,8 +117,8 @@ static bool bind_somewhere(struct ping_wire *wire, union address source)
     return false;
 }
 
-/* Never fragmented, and whatever the kernel has learned of the path does not keep a datagram back: the path may have
- * changed. The socket stays unconnected, because then the identification is 0, which the ICRC covers. */
+/* Datagrams are never fragmented, and sent whatever the kernel has learned of the path, which may have changed. The
+ * socket stays unconnected, because then the identification is 0, which the ICRC covers. */
 static bool prepare(struct ping_wire *wire)
 {
     wire->fd = socket(wire->to.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

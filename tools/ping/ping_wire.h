@@ -32,7 +32,7 @@ struct ping_trouble {
     char from[PING_ADDRESS_MAX]; /* the host that says so; "" is this host */
 };
 
-/* A socket to the address, by this interface, or NULL: by the one that leads there. 0, or errno and a sentence. */
+/* Opens a socket to the address by this interface, or with NULL by the route's. 0, or errno and a sentence. */
 int ping_wire_open(struct ping_wire *, const struct addrinfo *, const char *interface, char *why, size_t why_size);
 void ping_wire_close(struct ping_wire *);
 

@@ -82,7 +82,7 @@ static json_t *link_row(const struct device *device)
                                               attr.lid, "sm_lid", attr.sm_lid, "lmc", attr.lmc));
     json_object_update_new(row, json_pack("{s:s, s:s}", "state", down ? "DOWN" : "ACTIVE", "physical_state",
                                           down ? "DISABLED" : "LINK_UP"));
-    if (!link_layer_is_infiniband(device)) /* whose interface would be one of IPoIB */
+    if (!link_layer_is_infiniband(device)) /* InfiniBand's interface would be one of IPoIB */
         json_object_update_new(
             row, json_pack("{s:s, s:i}", "netdev", interface, "netdev_ifindex", (int)if_nametoindex(interface)));
     return row;
@@ -103,7 +103,7 @@ static bool is_connections(const struct kind *kind)
     return kind->facts == &facts_of_identifier;
 }
 
-/* Every other kind begins with its device. */
+/* The facts of every other kind begin with the device. */
 static bool is_of(const union facts_any *object, const struct kind *kind, const struct device *device)
 {
     return is_connections(kind) ? connection_is_of(&object->identifier, device->name)
@@ -147,7 +147,7 @@ static bool is_of_port(const struct kind *kind)
     return kind->facts == &facts_of_qp || is_connections(kind);
 }
 
-/* A fact that is not known has no key. */
+/* Adds no key for a fact that is not known. */
 static void add_key(json_t *row, const char *key, enum fact_form form, const void *value)
 {
     const struct fact_number *number = value;

@@ -58,7 +58,7 @@ static bool means(const char *word, const char *whole)
     return word && *word && !strncmp(word, whole, strlen(word));
 }
 
-/* -jp and --json alike. False: an option that we don't know. */
+/* Reads letters, such as -jp, or a word, such as --json. False: an option that we don't know. */
 static bool read_option(const char *text, struct options *options)
 {
     if (text[1] == '-' || !strcmp(text, "-json") || !strcmp(text, "-pretty") || !strcmp(text, "-details")) {
@@ -78,8 +78,7 @@ static bool read_option(const char *text, struct options *options)
     return text[1];
 }
 
-/* A line each, "link soft0/1 KEY VALUE ..." or "0: soft0: KEY VALUE ...": as iproute2 has it, with a blank at the end.
- */
+/* Prints a line, "link soft0/1 KEY VALUE ..." or "0: soft0: KEY VALUE ...", with a blank at its end like iproute2's. */
 static void print_row(const json_t *row, enum answer_style style)
 {
     const char *name = json_string_value(json_object_get(row, "ifname")), *key;

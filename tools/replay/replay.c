@@ -229,7 +229,7 @@ static int tell(const struct replayed *replayed, const struct replay_result *res
     return same ? EXIT_OK : EXIT_NEGATIVE;
 }
 
-/* A number that the recording does not have is a mistake, which no steps at all would not show. */
+/* Reports a queue pair that the recording does not have, as without steps this mistake would not be seen. */
 static int tell_of_wanted(const struct replayed *replayed)
 {
     for (unsigned i = 0; i < replayed->queue_count; i++)
@@ -243,7 +243,7 @@ static int tell_of_wanted(const struct replayed *replayed)
 
 /* ---- without payloads ---- */
 
-/* Cuts the payload off, and inline data, whose length stays. False: the rest can't be read. */
+/* Writes the recording without payloads, and with zeros for inline data. False: the rest can't be read. */
 static bool strip(const struct replayed *replayed, FILE *to)
 {
     static uint8_t bytes[RECORD_LONGEST];

@@ -80,7 +80,7 @@ static void note_words(const struct record *record, char *to, size_t size)
 
 #define WORDS(name) static void name##_words(const struct record *record, char *to, size_t size)
 
-/* A kind whose words are one sentence; a packet; memory that a reason refuses. */
+/* SAYS: a kind whose words are one sentence. PACKET: a packet. MEMORY: memory that a reason refuses. */
 #define SAYS(name, ...)                                                                                                \
     WORDS(name)                                                                                                        \
     {                                                                                                                  \

@@ -9,7 +9,7 @@
  * misses the record, for example an empty look for something to transmit. Always ends in a NUL. */
 void replay_words(const struct record *, char *to, size_t size);
 
-/* The reason in a completion or another record of a failure; 0: no reason, or the work was only flushed. */
+/* The reason of a completion with an error; 0: another record, no reason, or the work was only flushed. */
 unsigned replay_reason(const struct record *);
 
 /* The moment, on the clock of the process, of this record and its queue pair's next records; 0: the record has no time.

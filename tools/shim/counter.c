@@ -25,7 +25,7 @@ enum { STACK = 32 << 10, VARIABLES = 64, NUMBER = 32, SEALS = 0xf, DEVICE_MAX = 
 static const char port[] = "/ports/1/";
 static char program[PLACE_MAX]; /* empty: no program */
 
-/* Shares the program's memory until it becomes another program, so all that it needs is made before. */
+/* The child shares the program's memory until it becomes another program, so all that it needs is made before. */
 struct question {
     char device[DEVICE_MAX], *arguments[4], *environment[VARIABLES + 1];
     int answer; /* the end that the other program writes to */
@@ -61,7 +61,7 @@ static void choose_environment(char **to)
     to[kept] = NULL;
 }
 
-/* No descriptor of the program stays open there. */
+/* Becomes softverbs-counter, in which no descriptor of the program stays open. */
 static int become_program(void *argument)
 {
     const struct question *question = argument;
@@ -89,7 +89,7 @@ static int start_program(void *argument)
     _exit(0);
 }
 
-/* No handler of the program runs in what shares its memory. */
+/* No handler of the program runs in a child that shares its memory. */
 static void start(struct question *question)
 {
     sigset_t all, before;
@@ -158,7 +158,7 @@ bool counter_is_named(const char *place)
     return find_counter(place) != NULL;
 }
 
-/* The part in front of ports/1/. */
+/* Copies the device's name, the part before ports/1/. False: it is too long. */
 static bool copy_device(const char *place, const char *name, char device[DEVICE_MAX])
 {
     const char *end = name - (sizeof port - 1), *first = end;
@@ -205,7 +205,7 @@ static int make(char *place, const char *name)
     size_t length = copy_device(place, name, question.device) ? ask(&question, answer) : 0;
     int fd = length ? make_file(answer, length) : -1;
     if (fd < 0)
-        strcpy(place, "/sys/class/net/lo/duplex"); /* as tools/sysfs.c has it of a place without a GID */
+        strcpy(place, "/sys/class/net/lo/duplex"); /* as tools/sysfs.c does for a place without a GID */
     else
         counter_descriptor_path(place, fd);
     return fd;

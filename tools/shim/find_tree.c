@@ -27,7 +27,7 @@ static bool is_later(struct timespec one, struct timespec other)
     return one.tv_sec != other.tv_sec ? one.tv_sec > other.tv_sec : one.tv_nsec > other.tv_nsec;
 }
 
-/* `prefix` bytes of the names are the same. Each use of a tree sets its time. */
+/* Writes the name of the newest tree whose first `prefix` bytes are the same; each use of a tree sets its time. */
 static void choose_newest(DIR *parent, const char *name, size_t prefix, char newest[256])
 {
     struct timespec used, last = {.tv_sec = 0};

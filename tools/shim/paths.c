@@ -67,8 +67,8 @@ static size_t root_length;
 
 void *dlvsym(void *, const char *, const char *) __attribute__((weak)); /* musl has no versions of symbols */
 
-/* The newest of a name: before glibc 2.36 dlsym(RTLD_NEXT) gave the oldest, and the realpath of 2.0 refuses to
- * allocate. */
+/* The newest version of a function: before glibc 2.36 dlsym(RTLD_NEXT) gave the oldest, and the realpath of 2.0 refuses
+ * to allocate. */
 static void *newest_of_libc(const char *name)
 {
     void *found = !dlvsym || strcmp(name, "realpath") ? NULL : dlvsym(RTLD_NEXT, name, "GLIBC_2.3");
@@ -149,7 +149,7 @@ static inline int opened(int at, const char **path, char *place)
     return *path == place ? counter_make(place) : -1;
 }
 
-/* A file that was made is reached through a link of /proc. */
+/* A file that was made is reached through a link of /proc, which O_NOFOLLOW would refuse. */
 static inline int flags_for(int held, int flags)
 {
     return held < 0 ? flags : flags & ~O_NOFOLLOW;

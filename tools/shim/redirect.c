@@ -10,7 +10,7 @@ static const struct {
     {"/sys/class/infiniband_verbs", "/class/infiniband_verbs", REDIRECT_WHOLE},
     {"/sys/class/misc/rdma_cm", "/class/misc/rdma_cm", REDIRECT_WHOLE},
     {"/sys/devices/softverbs", "/devices/softverbs", REDIRECT_WHOLE}, /* where the links in the two above lead */
-    {"/sys/devices", "/devices", REDIRECT_AMONG},                     /* or to a PCI function there */
+    {"/sys/devices", "/devices", REDIRECT_AMONG},                     /* or lead, to a PCI function */
     {"/sys/bus/pci/devices", "/bus/pci/devices", REDIRECT_LIST},
     {"/sys/class/pci_bus", "/class/pci_bus", REDIRECT_LIST},
     {"/dev/infiniband", "/dev/infiniband", REDIRECT_DEVICE},
@@ -44,7 +44,7 @@ static const char *after_prefix(const char *path, const char *prefix)
     return *path == '/' || !*path ? path : NULL;
 }
 
-/* Returns whether it may lead out of our tree, to another path than out of the kernel's, even one of other users.
+/* Returns whether the path may lead out of our tree, to another path than out of the kernel's, even of other users.
  * Replaced paths, and the targets of links below, have two directories of the tree above them, so two steps up stay
  * inside. */
 static bool climbs_out(const char *rest)

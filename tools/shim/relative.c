@@ -22,8 +22,8 @@ void relative_expect(void)
     atomic_store_explicit(&expected, true, memory_order_relaxed);
 }
 
-/* A program that a shell has started in a directory of the tree. Another directory of that name costs it some system
- * calls for each file. */
+/* A shell may have started the program in a directory of the tree. In another directory with such a name, each relative
+ * path costs some system calls. */
 void relative_start(void)
 {
     char here[PLACE_MAX];

@@ -1,5 +1,5 @@
 /* softverbs trace: the calls of programs as they happen. This process reads what their library writes into a ring of
- * memory; nothing of theirs waits for it. */
+ * memory; the programs never wait for it. */
 #include <errno.h>
 #include <jansson.h>
 #include <signal.h>
@@ -27,7 +27,7 @@ enum {
     SECOND_NANOS = 1000000000,
     PAUSE_NANOS = SECOND_NANOS / 250, /* four million lines a second fill the ring in this time */
     FILE_BUFFER = 1 << 18,            /* lines of a pause, which one system call writes */
-    PATIENCE = 50                     /* pauses after which is looked whether the process lives */
+    PATIENCE = 50                     /* pauses between two checks that the process lives */
 };
 
 struct trace {
@@ -64,8 +64,8 @@ static void give_back_signals(void)
         sigaction(taken[i], &before[i], NULL);
 }
 
-/* False: they can't be written, which one message says. Later lines are read and left out, so that they are not lost to
- * the processes as lines without room. */
+/* Writes the lines in the ring. False: they can't be written, which one message says; later lines are only read, so
+ * that the processes find room in the ring and count no line as lost. */
 static bool show_lines(struct trace *trace)
 {
     while (trace_ring_read(&trace->reader, &trace->line))
@@ -138,7 +138,7 @@ static int trace_process(struct trace *trace)
 
 /* --- a program that is started */
 
-/* "softverbs run -- PROGRAM" of this very command. */
+/* Becomes "softverbs run -- PROGRAM" of this very command; returns EXIT_SELF if it can't. */
 static int start_run(char **program)
 {
     char *arguments[] = {"softverbs", "run", "--"};
@@ -183,11 +183,11 @@ static int trace_program(struct trace *trace, char **program)
 
 static int begin(struct trace *trace, const char *path, char **program)
 {
-    static char buffer[FILE_BUFFER]; /* glibc leaves the size aside where it is to allocate one */
-    if (!trace->process.pid && !trace_calls_check(trace->calls)) /* a process knows its own */
+    static char buffer[FILE_BUFFER]; /* glibc ignores the size of a buffer that it allocates itself */
+    if (!trace->process.pid && !trace_calls_check(trace->calls)) /* a running process checks the list itself */
         return EXIT_USAGE;
     trace->out = path ? fopen(path, "we") : stderr;
-    setvbuf(stderr, NULL, _IOLBF, BUFSIZ); /* where the program writes, too */
+    setvbuf(stderr, NULL, _IOLBF, BUFSIZ); /* the program writes there, too */
     if (!trace->out)
         return complain_and(EXIT_NEGATIVE, "%s can't be written: %s.", path, strerror(errno));
     if (path)

@@ -3,7 +3,6 @@
 
 #include <stdbool.h>
 
-/* Returns whether each name, with commas between them, and "!" before the first for all calls but these, is a call's,
- * with or without "ibv_" or "rdma_". False after a
- * sentence about the first name that is not. */
+/* Returns whether each name of the list is a call's, with or without "ibv_" or "rdma_". Commas are between the names; a
+ * "!" before the first means all other calls. False after a sentence about the first name that is no call's. */
 bool trace_calls_check(const char *calls);

@@ -10,8 +10,8 @@
 
 enum { NANOS = 1000000000 };
 
-/* A line as text, made in one pass: a program that sends a message in each microsecond makes several of them, and this
- * process takes the time to write them from that program where processors are few. */
+/* A line as text, made in one pass: a program that sends a message in each microsecond makes several lines in it, and
+ * where processors are few, the program loses the time that this process needs to write them. */
 struct text {
     size_t length;
     char bytes[2 * TRACE_TEXT + 256]; /* each separator becomes two letters; 256: the text around the call */
@@ -25,7 +25,7 @@ static inline __attribute__((always_inline)) void add(struct text *text, const c
 
 #define ADD(text, constant) add(text, constant, sizeof constant - 1)
 
-/* `least` digits, with zeros in front. */
+/* At least `least` digits, with zeros in front. */
 static void add_number(struct text *text, uint32_t number, unsigned least)
 {
     char digits[16];
@@ -172,7 +172,7 @@ static void print_line(FILE *out, const struct trace_slot *line, bool as_json)
     (as_json ? print_json : print_text)(out, line);
 }
 
-/* The calls before it that found nothing, as a line. */
+/* Prints the calls before the line's that found nothing, as one line. */
 static void print_empty(FILE *out, const struct trace_slot *line, bool as_json)
 {
     static const char zero[] = {TRACE_RESULT, '0'};

@@ -1,7 +1,7 @@
 /* Says on the terminal, at the end of the program that `softverbs run` became, that no process has opened a device
- * since it began. Programs that start no others, such as ls, are silent: a user sees what they do. If processes of
- * another run opened a device meanwhile nothing is written, as the count is the directory's. Nothing is written either
- * if the program ends by a signal or _exit(2). */
+ * since it began. Of programs that start no others, such as ls, it says nothing: a user sees what they do. It says
+ * nothing either if processes of another run opened a device meanwhile, as the count is the directory's, or if the
+ * program ends by a signal or _exit(2). */
 #include <errno.h>
 #include <poll.h>
 #include <stdbool.h>

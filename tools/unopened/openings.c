@@ -19,7 +19,7 @@ bool openings_count(const char *directory, uint32_t *count)
     return true;
 }
 
-/* MPICH's launcher may have two of the names; its programs open devices as they come. */
+/* MPICH's launcher may have two of the names; its programs open devices without an option. */
 const char *openings_cure(const char *program)
 {
     static const char *const launchers[] = {"mpirun", "mpiexec", "orterun", "prterun", "prun"};
