@@ -89,12 +89,12 @@ static int adverse(const struct command *command, int argc, char **argv)
 {
     struct bisect *bisect = calloc(1, sizeof *bisect);
     bool as_json = false;
-    int status = bisect ? take_list(command, "", &bisect->trials) : EXIT_SELF;
-    if (bisect) {
-        bisect->trials.first = 1;
-        bisect->trials.last = SEEDS;
-        bisect->scan_only = true;
-    }
+    if (!bisect)
+        return EXIT_SELF;
+    bisect->trials.first = 1;
+    bisect->trials.last = SEEDS;
+    bisect->scan_only = true;
+    int status = take_list(command, "", &bisect->trials);
     for (int option; !status && (option = command_option(command, argc, argv, options)) != -1;) {
         as_json |= option == OPTION_JSON;
         status = take_option(command, option, bisect);

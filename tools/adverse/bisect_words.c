@@ -21,16 +21,6 @@ const char *bisect_word(enum adverse behaviour)
     return behaviours[behaviour].word;
 }
 
-static const char *bisect_meaning(enum adverse behaviour)
-{
-    return behaviours[behaviour].meaning;
-}
-
-static const char *bisect_shows(enum adverse behaviour)
-{
-    return behaviours[behaviour].shows;
-}
-
 /* --- for people */
 
 __attribute__((format(printf, 2, 3))) static void print_wrapped(size_t indent, const char *format, ...)
@@ -44,11 +34,6 @@ __attribute__((format(printf, 2, 3))) static void print_wrapped(size_t indent, c
     screen_wrap(stdout, screen_width(stdout), indent, 2, text);
 }
 
-static uint64_t seeds_of(const struct bisect *bisect)
-{
-    return bisect->trials.last - bisect->trials.first + 1;
-}
-
 /* "7 of the seeds 1 to 20: 3, 5, ..." */
 static void write_seeds(const struct bisect *bisect, const struct failing *failing, char *text, size_t size)
 {
@@ -59,13 +44,6 @@ static void write_seeds(const struct bisect *bisect, const struct failing *faili
         used += snprintf(text + used, size - (size_t)used, "%s%" PRIu64, i ? ", " : ": ", failing->seeds[i]);
     if (failing->count > SHOWN)
         snprintf(text + used, size - (size_t)used, " and more");
-}
-
-static void print_seeds(const struct bisect *bisect, const char *before, const struct failing *failing)
-{
-    char seeds[256];
-    write_seeds(bisect, failing, seeds, sizeof seeds);
-    print_wrapped(2, "%s %s.", before, seeds);
 }
 
 static void print_command(const struct bisect *bisect, const char *list)
@@ -112,15 +90,16 @@ static void write_words(uint32_t on, char *text, size_t size)
 
 static void print_proof(const struct bisect *bisect, const struct proof *proof)
 {
-    char words[512];
+    char words[512], seeds[256];
     write_words(proof->on, words, sizeof words);
     print_wrapped(0, "The program does not bear %s: it %s.", words, describe(proof->outcome, proof->value));
     for (unsigned i = 0; i < ADVERSE_BEHAVIOURS; i++)
         if (proof->on >> i & 1) {
-            print_wrapped(2, "%s", bisect_meaning((enum adverse)i));
-            print_wrapped(2, "What it shows: %s.", bisect_shows((enum adverse)i));
+            print_wrapped(2, "%s", behaviours[i].meaning);
+            print_wrapped(2, "What it shows: %s.", behaviours[i].shows);
         }
-    print_seeds(bisect, "It fails under", &proof->failing);
+    write_seeds(bisect, &proof->failing, seeds, sizeof seeds);
+    print_wrapped(2, "It fails under %s.", seeds);
     print_again(bisect, proof);
 }
 
@@ -145,10 +124,11 @@ static void print_found(const struct bisect *bisect)
 
 static void print_lost(const struct bisect *bisect)
 {
+    const struct trials *trials = &bisect->trials;
     print_wrapped(0,
                   "The program failed under %u of %" PRIu64 " seeds, first %" PRIu64
                   ", but not again in %u runs; --tries makes more.",
-                  bisect->all.count, seeds_of(bisect), bisect->all.seeds[0], bisect->trials.tries);
+                  bisect->all.count, trials->last - trials->first + 1, bisect->all.seeds[0], trials->tries);
 }
 
 static void print_always(const struct bisect *bisect)
