@@ -194,14 +194,14 @@ static bool is_executable(const char *path)
 bool program_find(const char *name, char to[PATH_MAX])
 {
     const char *path = getenv("PATH");
-    if (strchr(name, '/') || !path)
+    if (strchr(name, '/'))
         return snprintf(to, PATH_MAX, "%s", name) < PATH_MAX && is_executable(to);
-    while (*path) {
+    for (path = path ? path : "/bin:/usr/bin"; *path; path += *path == ':') {
         size_t length = strcspn(path, ":");
         snprintf(to, PATH_MAX, "%.*s/%s", length ? (int)length : 1, length ? path : ".", name);
         if (is_executable(to))
             return true;
-        path += length + (path[length] == ':');
+        path += length;
     }
     return false;
 }
