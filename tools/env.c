@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "doctor/program.h"
 #include "place.h"
 #include "prepare.h"
 #include "print/emit.h"
@@ -68,23 +69,12 @@ static bool was_there(const char *entry, char **other)
 /* The directory of this command, for scripts that evaluate the output and then call it; "": $PATH leads to it. */
 static char own_directory[PLACE_PATH_MAX];
 
-static bool is_in_path(void)
-{
-    char path[PLACE_PATH_MAX + 16];
-    for (const char *each = getenv("PATH"); each && *each; each += strcspn(each, ":"), each += *each == ':') {
-        snprintf(path, sizeof path, "%.*s/softverbs", (int)strcspn(each, ":"), each);
-        if (!access(path, X_OK))
-            return true;
-    }
-    return false;
-}
-
 /* Adds the directory of this command at the end of $PATH. 0, or the exit status. */
 static int lead_to_itself(void)
 {
-    char *value;
+    char *value, path[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", own_directory, sizeof own_directory - 1);
-    if (length <= 0 || !getenv("PATH") || is_in_path()) {
+    if (length <= 0 || !getenv("PATH") || program_find("softverbs", path)) {
         *own_directory = 0;
         return 0;
     }

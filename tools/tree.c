@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,11 +123,6 @@ static int accept_tree(const char *path, const struct device *devices, unsigned 
     return writer.error ? tree_write(path, devices, count) : 0;
 }
 
-static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *walk)
-{
-    return remove(path);
-}
-
 /* Makes the tree under another name first, so that no process ever sees half a tree. */
 static int create_tree(const char *parent, const char *path, const struct device *devices, unsigned count)
 {
@@ -140,7 +134,7 @@ static int create_tree(const char *parent, const char *path, const struct device
     if (!error && (chmod(draft, 0755) || rename(draft, path)))
         error = errno == ENOTEMPTY ? EEXIST : errno;
     if (error)
-        nftw(draft, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+        tree_remove(draft);
     return error;
 }
 

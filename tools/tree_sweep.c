@@ -20,6 +20,11 @@ static int remove_entry(const char *path, const struct stat *status, int type, s
     return remove(path);
 }
 
+void tree_remove(const char *path)
+{
+    nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+}
+
 static bool names(const char *environment, const char *path)
 {
     int fd = open(environment, O_RDONLY | O_CLOEXEC);
@@ -82,7 +87,7 @@ void tree_sweep(const char *parent, const char *prefix)
         snprintf(path, sizeof path, "%s/%s", parent, entry->d_name);
         if (is_tree(dirfd(stream), entry->d_name, prefix, &status) && time(NULL) - status.st_mtime > DAY &&
             !is_used(path))
-            nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+            tree_remove(path);
     }
     closedir(stream);
 }

@@ -6,3 +6,6 @@
  * silently. */
 enum { TREE_SWEEP_KEPT = 16 };
 void tree_sweep(const char *parent, const char *prefix);
+
+/* Removes a directory with all that is in it, and no target of a link; fails silently. */
+void tree_remove(const char *path);

@@ -1,7 +1,6 @@
 #include "demo/session.h"
 
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -16,27 +15,17 @@
 
 #include "base/text/text.h"
 #include "config/settings.h"
+#include "doctor/program.h"
 #include "place.h"
+#include "tree_sweep.h"
+
+_Static_assert((int)PLACE_PATH_MAX == (int)PATH_MAX, "program_find writes this much");
 
 enum { SECONDS = 30, NAP_NANOS = 5000000, SERVER_SECONDS = 10 };
 
 static bool fails(struct session *session, const char *what, const char *name)
 {
     return SAY_AND(false, session->why, sizeof session->why, "%s \"%.200s\": %s.", what, name, strerror(errno));
-}
-
-/* Finds the program in $PATH, as execvp(3) does. */
-static bool find_program(const char *name, char to[PLACE_PATH_MAX])
-{
-    const char *path = getenv("PATH");
-    for (const char *at = path ? path : "/usr/bin:/bin"; *at;) {
-        size_t length = strcspn(at, ":");
-        snprintf(to, PLACE_PATH_MAX, "%.*s/%s", (int)length, at, name);
-        if (length && !access(to, X_OK))
-            return true;
-        at += length + (at[length] == ':');
-    }
-    return false;
 }
 
 bool session_begin(struct session *session)
@@ -51,35 +40,17 @@ bool session_begin(struct session *session)
     snprintf(session->own_pingpong, PLACE_PATH_MAX, "%.*s/softverbs-pingpong", PLACE_PATH_MAX - 32, libraries);
     if (access(session->own_pingpong, X_OK))
         return fails(session, "The program of the demonstration can't be started,", session->own_pingpong);
-    session->installed = find_program("ibv_rc_pingpong", session->pingpong);
+    session->installed = program_find("ibv_rc_pingpong", session->pingpong);
     if (!session->installed)
         strcpy(session->pingpong, session->own_pingpong);
     return (mkdtemp(session->directory) && !chdir(session->directory)) ||
            fails(session, "The files of the demonstration have no place,", session->directory);
 }
 
-static void remove_files(const char *directory)
-{
-    char path[PLACE_PATH_MAX];
-    DIR *files = opendir(directory);
-    for (struct dirent *entry; files && (entry = readdir(files));) {
-        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
-            continue;
-        if (snprintf(path, sizeof path, "%s/%s", directory, entry->d_name) >= (int)sizeof path)
-            continue;
-        if (unlink(path) && errno == EISDIR)
-            remove_files(path);
-    }
-    if (files)
-        closedir(files);
-    rmdir(directory);
-}
-
 void session_end(struct session *session)
 {
-    if (chdir("/"))
-        return;
-    remove_files(session->directory);
+    if (!chdir("/"))
+        tree_remove(session->directory);
 }
 
 /* --- processes */

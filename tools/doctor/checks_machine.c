@@ -66,13 +66,10 @@ enum verdict check_sealed_memory(char *say, size_t size)
 /* Writes the parent of the directory where processes meet, which may not be there yet. */
 static bool find_parent(char *to)
 {
-    if (!node_directory(to))
-        return false;
-    char *slash = strrchr(to, '/');
-    if (!slash)
-        return false;
-    slash[slash == to] = 0;
-    return true;
+    char *slash = node_directory(to) ? strrchr(to, '/') : NULL;
+    if (slash)
+        slash[slash == to] = 0;
+    return slash;
 }
 
 enum verdict check_shared_memory(char *say, size_t size)

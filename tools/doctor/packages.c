@@ -7,12 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "program.h"
+
 const char packages_os_release[] = "/etc/os-release";
 
 enum manager {
 #define MANAGER(name, install, systems) MANAGER_##name,
 #include "packages.def"
-#undef MANAGER
     MANAGERS
 };
 
@@ -21,7 +22,6 @@ static const struct {
 } managers[] = {
 #define MANAGER(name, install, systems) {install, systems},
 #include "packages.def"
-#undef MANAGER
 };
 
 static const struct {
@@ -30,7 +30,6 @@ static const struct {
 } packages[] = {
 #define PACKAGE(kind, what, use, ...) {PACKAGES_##kind, what, use, {__VA_ARGS__}},
 #include "packages.def"
-#undef PACKAGE
 };
 
 enum { PACKAGES = sizeof packages / sizeof *packages };
@@ -135,15 +134,7 @@ void packages_of_library(const char *os_release, const char *soname, char *line,
 static bool is_in_path(const char *program)
 {
     char file[PATH_MAX];
-    const char *path = getenv("PATH"), *at = path ? path : "/usr/bin:/bin";
-    while (*at) {
-        size_t length = strcspn(at, ":");
-        snprintf(file, sizeof file, "%.*s/%s", (int)length, at, program);
-        if (length && !access(file, X_OK))
-            return true;
-        at += length + (at[length] == ':');
-    }
-    return false;
+    return program_find(program, file);
 }
 
 static bool is_included(const char *header)
