@@ -123,18 +123,13 @@ static pid_t start_command(char **command)
     _exit(on_become(keeper.plan->hosts[0], keeper.holders[0], command));
 }
 
-static int status_of(int how)
-{
-    return WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
-}
-
 /* Reaps all children that have ended. Returns the exit status of the command; -1: it lives. */
 static int collect(pid_t command)
 {
     int how, status = -1;
     for (pid_t ended; (ended = waitpid(-1, &how, WNOHANG)) > 0;)
         if (ended == command)
-            status = status_of(how);
+            status = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
     return status;
 }
 
@@ -171,17 +166,14 @@ static int look_after(int signals, int alive, int control)
     struct pollfd ready[PORTS + LAB_HOSTS_MOST] = {[SIGNALS] = {.fd = signals, .events = POLLIN},
                                                    [ALIVE] = {.fd = alive, .events = POLLIN},
                                                    [CONTROL] = {.fd = control, .events = POLLIN}};
-    for (int status = -1; status < 0;) {
-        if (!wait_for_work(ready))
-            return EXIT_SELF;
+    while (wait_for_work(ready)) {
         if (ready[ALIVE].revents)
             return 128 + SIGKILL;
         if (ready[CONTROL].revents)
             lab_control_serve(control, answer, NULL);
         if (keeper.forwarder)
             forwarder_work(keeper.forwarder);
-        if (ready[SIGNALS].revents)
-            status = heed_signal(signals);
+        int status = ready[SIGNALS].revents ? heed_signal(signals) : -1;
         if (status >= 0)
             return status;
     }

@@ -139,20 +139,18 @@ static bool add_leaf(struct network *network, char *hosts, bool core, unsigned l
     return true;
 }
 
+/* Reads a line that begins without blanks; it may be empty. */
 static bool read_line(struct network *network, char *line, unsigned *leaf, char *why, size_t size)
 {
     char *rest = line, *word = strsep(&rest, " \t");
-    if (!rest || !*word)
-        return SAY_AND(!*word && !rest, why, size,
-                       "\"%s\" is not a line of a topology: leaf, pair, core or link, and what belongs to it.", word);
-    if (!strcmp(word, "leaf") || !strcmp(word, "pair"))
+    if (rest && (!strcmp(word, "leaf") || !strcmp(word, "pair")))
         return add_leaf(network, rest, *word == 'l', (*leaf)++, why, size);
-    if (!strcmp(word, "core"))
+    if (rest && !strcmp(word, "core"))
         return change_core(network, rest, why, size);
     char *target = strsep(&rest, " \t");
-    if (!strcmp(word, "link") && rest)
+    if (rest && !strcmp(word, "link"))
         return network_change(network, target, rest, why, size);
-    return SAY_AND(false, why, size,
+    return SAY_AND(!*word, why, size,
                    "\"%s\" is not a line of a topology: leaf, pair, core or link, and what belongs to it.", word);
 }
 
@@ -177,10 +175,8 @@ bool network_read(struct network *network, const char *path, char *why, size_t s
 
 /* --- what there is to see */
 
-static size_t print_channel(const struct channel *channel, char *text, size_t size, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-
-static size_t print_channel(const struct channel *channel, char *text, size_t size, const char *format, ...)
+__attribute__((format(printf, 4, 5))) static size_t print_channel(const struct channel *channel, char *text,
+                                                                  size_t size, const char *format, ...)
 {
     char name[64], words[QUALITY_WORDS];
     va_list rest;

@@ -26,9 +26,7 @@ static bool fail(const char *what)
 
 /* --- files */
 
-static bool write_file(const char *path, mode_t mode, const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-static bool write_file(const char *path, mode_t mode, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static bool write_file(const char *path, mode_t mode, const char *format, ...)
 {
     va_list rest;
     FILE *file = fopen(path, "we");
