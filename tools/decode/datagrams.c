@@ -1,26 +1,21 @@
 #include "decode/datagrams.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "events/words.h"
 #include "wire/cm/cm.h"
 #include "wire/wire.h"
 
 enum { DATAGRAM_ROOM = 65536 };
 
-_Static_assert(DATAGRAMS_ADDRESS == INET6_ADDRSTRLEN, "room for an address");
+_Static_assert((int)DATAGRAMS_ADDRESS == (int)WORDS_GID, "room for an address");
 
-static bool is_mapped(const uint8_t gid[16])
+static void show_gid(const uint8_t gid[16], char text[DATAGRAMS_ADDRESS])
 {
-    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-    return !memcmp(gid, mapped, sizeof mapped);
-}
-
-static const char *show_gid(const uint8_t gid[16], char text[DATAGRAMS_ADDRESS])
-{
-    bool ipv4 = is_mapped(gid);
-    return inet_ntop(ipv4 ? AF_INET : AF_INET6, ipv4 ? gid + 12 : gid, text, DATAGRAMS_ADDRESS);
+    union ibv_gid copy;
+    memcpy(copy.raw, gid, sizeof copy.raw);
+    words_gid(&copy, text);
 }
 
 void datagrams_addresses(const struct dissection *datagram, char source[DATAGRAMS_ADDRESS],
@@ -120,15 +115,14 @@ void datagrams_judge(struct dissection *datagram, struct judged *judged)
     unsigned headers, pad;
     enum wire_fault fault = read_packet(datagram, packet, &judged->piece);
     *judged->description = *judged->verdict = 0;
-    judged->known = fault == WIRE_FINE;
+    judged->known =
+        fault == WIRE_FINE || wire_decode(datagram->bytes, datagram->length, packet, &headers, &pad) == WIRE_FINE;
+    if (judged->known)
+        wire_describe(packet, judged->description, DATAGRAMS_LINE);
     if (fault != WIRE_FINE) {
         snprintf(judged->verdict, DATAGRAMS_LINE, "%s", wire_fault_text(fault));
-        judged->known = wire_decode(datagram->bytes, datagram->length, packet, &headers, &pad) == WIRE_FINE;
-        if (judged->known)
-            wire_describe(packet, judged->description, DATAGRAMS_LINE);
         return;
     }
-    wire_describe(packet, judged->description, DATAGRAMS_LINE);
     long difference = find_difference(datagram, packet);
     if (difference >= 0)
         snprintf(judged->verdict, DATAGRAMS_LINE, "encodes differently at byte %ld", difference);

@@ -1,20 +1,18 @@
 /* softverbs replay: runs the engines of a recording again and prints step by step what they did. */
 #include <errno.h>
-#include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/text/text.h"
 #include "command.h"
 #include "diag/diag.h"
 #include "link/guard.h"
+#include "pcap.h"
 #include "print/emit.h"
 #include "print/screen.h"
 #include "record/record.h"
@@ -232,11 +230,11 @@ static int tell(const struct replayed *replayed, const struct replay_result *res
 /* Reports a queue pair that the recording does not have, as without steps this mistake would not be seen. */
 static int tell_of_wanted(const struct replayed *replayed)
 {
-    for (unsigned i = 0; i < replayed->queue_count; i++)
-        if (replayed->wanted < 0 || replayed->wanted == (long)replayed->queues[i].number)
-            return EXIT_OK;
     if (replayed->wanted < 0)
         return EXIT_OK;
+    for (unsigned i = 0; i < replayed->queue_count; i++)
+        if (replayed->wanted == (long)replayed->queues[i].number)
+            return EXIT_OK;
     return complain_and(EXIT_NEGATIVE, "%s has no queue pair 0x%lx%s; without --qp all queue pairs are shown.",
                         replayed->path, (unsigned long)replayed->wanted, replayed->until ? " in these records" : "");
 }
@@ -298,22 +296,12 @@ static int run_again(struct replayed *replayed)
 
 static int with_file(struct replayed *replayed, const char *stripped)
 {
-    struct stat status;
-    int file = open(replayed->path, O_RDONLY | O_CLOEXEC);
-    if (file < 0 || fstat(file, &status))
-        return complain_and(EXIT_NEGATIVE, "%s can't be read: %s.", replayed->path, strerror(errno));
-    uint8_t *bytes = status.st_size ? malloc((size_t)status.st_size) : NULL;
-    ssize_t got = 0, length = 0;
-    while (bytes && length < status.st_size &&
-           (got = read(file, bytes + length, (size_t)(status.st_size - length))) > 0)
-        length += got;
-    close(file);
+    uint8_t *bytes;
+    int error = pcap_read_file(replayed->path, &bytes, &replayed->length), result = EXIT_NEGATIVE;
     replayed->bytes = bytes;
-    replayed->length = (size_t)length;
-    int result = EXIT_NEGATIVE;
-    if (got < 0)
-        complain("%s can't be read: %s.", replayed->path, strerror(errno));
-    else if (!length)
+    if (error)
+        complain("%s can't be read: %s.", replayed->path, strerror(error));
+    else if (!replayed->length)
         complain("%s is empty: no process wrote to it.", replayed->path);
     else
         result = stripped ? write_stripped(replayed, stripped) : run_again(replayed);

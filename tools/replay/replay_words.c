@@ -72,10 +72,8 @@ static void event_words(const struct record *record, char *to, size_t size)
 
 static void note_words(const struct record *record, char *to, size_t size)
 {
-    if (record->NOTE.event >= EVENT_KINDS)
-        return;
-    const struct event_line *line = &event_lines[record->NOTE.event];
-    snprintf(to, size, "notes %s", line->name);
+    if (record->NOTE.event < EVENT_KINDS)
+        snprintf(to, size, "notes %s", event_lines[record->NOTE.event].name);
 }
 
 #define WORDS(name) static void name##_words(const struct record *record, char *to, size_t size)
