@@ -30,12 +30,6 @@ static void write_guid(const uint8_t guid[8], char to[GUID_ROOM])
              guid[6], guid[7]);
 }
 
-static void add_gid(struct table *table, const union ibv_gid *gid)
-{
-    char text[INET6_ADDRSTRLEN];
-    table_add(table, "%s", inet_ntop(AF_INET6, gid->raw, text, sizeof text));
-}
-
 static bool is_down(const struct device *device)
 {
     char directory[NODE_DIRECTORY_MAX + 1];
@@ -45,7 +39,7 @@ static bool is_down(const struct device *device)
 /* Adds a row for each GID; the first row has what belongs to the device. */
 static void add_device(struct table *table, const struct device *device)
 {
-    char guid[GUID_ROOM];
+    char guid[GUID_ROOM], gid[INET6_ADDRSTRLEN];
     const struct device_state *now = device_now(device);
     write_guid(device->guid, guid);
     for (unsigned i = 0; i < now->gid_count; i++) {
@@ -57,7 +51,7 @@ static void add_device(struct table *table, const struct device *device)
         else
             table_add(table, "%s%u", IDENTITY_DEVICE_NODE, device->index);
         table_add(table, "%u", i);
-        add_gid(table, &now->gids[i]);
+        table_add(table, "%s", inet_ntop(AF_INET6, now->gids[i].raw, gid, sizeof gid));
         if (table->columns > ROCE_COLUMNS)
             table_add(table, "%u", device->lid);
     }

@@ -44,22 +44,17 @@ static void find_hardware(const struct device *device, char path[PCI_PATH_MAX + 
         snprintf(path, PCI_PATH_MAX + 16, "devices/softverbs/soft%u", device->index);
 }
 
-/* Describes what replaces a PCI function; it has no ids, as there is no PCI device. */
-static void describe_stand_in(struct place *place)
-{
-    entry_file(place, "vendor", "0x0000\n");
-    entry_file(place, "device", "0x0000\n");
-    entry_file(place, "subsystem_vendor", "0x0000\n");
-    entry_file(place, "subsystem_device", "0x0000\n");
-    entry_file(place, "numa_node", "-1\n");
-    pci_describe_processors(place, -1, NULL);
-}
-
+/* Describes the hardware; what replaces a PCI function has no ids, as there is no PCI device. */
 static void describe_parent(struct place *place, const struct device *device, const char *hardware)
 {
     if (!pci_of_device(pci_layout(), device->index)) {
         entry_directory(place, "%s", hardware);
-        describe_stand_in(place);
+        entry_file(place, "vendor", "0x0000\n");
+        entry_file(place, "device", "0x0000\n");
+        entry_file(place, "subsystem_vendor", "0x0000\n");
+        entry_file(place, "subsystem_device", "0x0000\n");
+        entry_file(place, "numa_node", "-1\n");
+        pci_describe_processors(place, -1, NULL);
     }
     if (link_layer_is_infiniband(device)) /* InfiniBand's interface would be one of IPoIB */
         return;
@@ -91,13 +86,6 @@ static void describe_counters(struct place *place, const char *port)
     entry_file(place, "lifespan", "1000\n");
 }
 
-static void file_of_gid(const struct place *place, unsigned index, const char *word)
-{
-    char text[32];
-    snprintf(text, sizeof text, "%s\n", word);
-    number_file(place, index, text);
-}
-
 /* Makes the file for a place without a GID. A kernel's can be opened but not read (EINVAL), like the loopback
  * interface's `duplex`, to which this one is a link. In a sandbox without that file the link is dead. */
 static void file_without_gid(const struct place *place, unsigned index)
@@ -110,9 +98,11 @@ static void file_without_gid(const struct place *place, unsigned index)
 /* Makes a file for each place of the table. */
 static void files_of_gids(const struct place *place, const struct device_state *now, const char *word)
 {
+    char text[32];
+    snprintf(text, sizeof text, "%s\n", word);
     for (unsigned i = 0; i < GIDS; i++)
         if (device_state_has(now, i))
-            file_of_gid(place, i, word);
+            number_file(place, i, text);
         else
             file_without_gid(place, i);
 }
@@ -120,8 +110,7 @@ static void files_of_gids(const struct place *place, const struct device_state *
 static const char *gid_type_name(const struct device *device)
 {
     const struct profile *profile = setting_profile();
-    bool named = profile && profile->set[PROFILE_gid_type];
-    if (!named)
+    if (!profile || !profile->set[PROFILE_gid_type])
         return link_layer_gid_type_name(device);
     return profile->values[PROFILE_gid_type] == IBV_GID_TYPE_ROCE_V2 ? "RoCE v2" : "IB/RoCE v1";
 }
@@ -137,9 +126,8 @@ static void describe_gids(struct place *place, const struct device *device, cons
     entry_directory(place, "%s/gid_attrs/types", port);
     files_of_gids(place, now, gid_type_name(device));
     entry_directory(place, "%s/gid_attrs/ndevs", port);
-    if (link_layer_is_infiniband(device))
-        return;
-    files_of_gids(place, now, interface_of(device));
+    if (!link_layer_is_infiniband(device))
+        files_of_gids(place, now, interface_of(device));
 }
 
 static void describe_port(struct place *place, const struct device *device, const char *port)

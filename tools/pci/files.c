@@ -272,32 +272,21 @@ static void link_of_machine(const struct place *place, const char *directory)
         free(entries);
 }
 
-static void link_functions(const struct place *place, const struct pci_layout *layout)
+/* Links the functions and bridges of all paths, or the buses that the paths cross. */
+static void link_parts(const struct place *place, const struct pci_layout *layout, bool buses)
 {
-    char target[PCI_PATH_MAX + 32];
+    char name[PCI_ADDRESS + 1], target[PCI_PATH_MAX + 64];
     for (unsigned i = 0; i < layout->count; i++) {
         const char *path = layout->functions[i].path, *part = strchr(path, '/');
         for (; part; part = strchr(part + 1, '/')) {
-            char address[PCI_ADDRESS + 1];
-            snprintf(address, sizeof address, "%s", part + 1);
-            snprintf(target, sizeof target, "../../../devices/%.*s", (int)(part + sizeof address - path), path);
-            if (!is_shared(layout, i, path, (size_t)(part + sizeof address - path)))
-                entry_link(place, address, target);
-        }
-    }
-}
-
-static void link_buses(const struct place *place, const struct pci_layout *layout)
-{
-    char target[PCI_PATH_MAX + 64];
-    for (unsigned i = 0; i < layout->count; i++) {
-        const char *path = layout->functions[i].path, *part = strchr(path, '/');
-        for (; part; part = strchr(part + 1, '/')) {
-            char bus[sizeof BUS];
-            snprintf(bus, sizeof bus, "%s", part + 1);
-            snprintf(target, sizeof target, "../../devices/%.*s/pci_bus/%s", (int)(part - path), path, bus);
-            if (!is_shared(layout, i, path, (size_t)(part - path)))
-                entry_link(place, bus, target);
+            int length = (int)(part - path) + (buses ? 0 : 1 + PCI_ADDRESS);
+            snprintf(name, buses ? sizeof BUS : sizeof name, "%s", part + 1);
+            if (buses)
+                snprintf(target, sizeof target, "../../devices/%.*s/pci_bus/%s", length, path, name);
+            else
+                snprintf(target, sizeof target, "../../../devices/%.*s", length, path);
+            if (!is_shared(layout, i, path, (size_t)length))
+                entry_link(place, name, target);
         }
     }
 }
@@ -312,10 +301,10 @@ void pci_describe(struct place *place, const struct pci_layout *layout, bool inf
     entry_directory(place, "bus");
     entry_directory(place, "bus/pci");
     entry_directory(place, "bus/pci/devices");
-    link_functions(place, layout);
+    link_parts(place, layout, false);
     link_of_machine(place, "/sys/bus/pci/devices");
     entry_directory(place, "class");
     entry_directory(place, "class/pci_bus");
-    link_buses(place, layout);
+    link_parts(place, layout, true);
     link_of_machine(place, "/sys/class/pci_bus");
 }
