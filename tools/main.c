@@ -64,8 +64,6 @@ void complain(const char *format, ...)
     screen_wrap(stderr, screen_width(stderr), at, 4, sentence);
 }
 
-static int finish(int status);
-
 int command_misused(const struct command *command, const char *format, ...)
 {
     char sentence[512];
@@ -76,6 +74,25 @@ int command_misused(const struct command *command, const char *format, ...)
     const char *stop = *sentence && !strchr(".!?", sentence[strlen(sentence) - 1]) ? "." : "";
     return complain_and(EXIT_USAGE, "%s: %s%s See \"softverbs help %s\".", command->name, sentence, stop,
                         command->name);
+}
+
+static int output_error; /* the errno of output that can't be written; 0: it can, or the errno is not known */
+
+bool output_flush(void)
+{
+    errno = 0;
+    if (fflush(stdout) && !output_error)
+        output_error = errno;
+    return !output_error && !ferror(stdout);
+}
+
+/* Output that could not be written (a full disk) is an error, as for coreutils; a reader that has gone is no error. */
+static int finish(int status)
+{
+    if (output_flush() || output_error == EPIPE)
+        return status;
+    return complain_and(status ? status : EXIT_NEGATIVE, "The output can't be written%s%s.", output_error ? ": " : "",
+                        output_error ? strerror(output_error) : "");
 }
 
 /* A leading + ends the options at the first argument that is no option; the : distinguishes a missing value from an
@@ -117,26 +134,6 @@ static int no_command(const char *name)
     else
         complain("There is no %s \"%s\". See \"softverbs --help\".", what, name);
     return EXIT_USAGE;
-}
-
-static int output_error; /* the errno of output that can't be written; 0: it can, or the errno is not known */
-
-bool output_flush(void)
-{
-    errno = 0;
-    if (fflush(stdout) && !output_error)
-        output_error = errno;
-    return !output_error && !ferror(stdout);
-}
-
-/* Output that could not be written (a full disk) is an error, as for coreutils; a reader that has gone is no error.
- */
-static int finish(int status)
-{
-    if (output_flush() || output_error == EPIPE)
-        return status;
-    return complain_and(status ? status : EXIT_NEGATIVE, "The output can't be written%s%s.", output_error ? ": " : "",
-                        output_error ? strerror(output_error) : "");
 }
 
 static bool is_help(const char *name)

@@ -185,7 +185,6 @@ static bool add_interface(struct pcap *pcap, const uint8_t *body, size_t length)
     return true;
 }
 
-/* Reads the options after a packet. */
 static void read_options(const struct pcap *pcap, const uint8_t *body, size_t at, size_t length,
                          struct pcap_record *record)
 {

@@ -42,16 +42,12 @@ struct address {
     union ibv_gid gid;
 };
 
-static void fail(const char *call)
-{
-    fprintf(stderr, "pingpong: %s: %s\n", call, strerror(errno));
-    exit(1);
-}
-
 static void need(bool holds, const char *call)
 {
-    if (!holds)
-        fail(call);
+    if (holds)
+        return;
+    fprintf(stderr, "pingpong: %s: %s\n", call, strerror(errno));
+    exit(1);
 }
 
 static void open_end(struct end *end, unsigned size)

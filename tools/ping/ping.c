@@ -173,13 +173,6 @@ static void take_answer(struct ping *ping, const struct gsi_client_reply *answer
                again ? " (again)" : "");
 }
 
-static void read_answers(struct ping *ping)
-{
-    struct gsi_client_reply answer;
-    while (read(ping->answers, &answer, sizeof answer) == sizeof answer)
-        take_answer(ping, &answer);
-}
-
 /* Both a question and the packet that fills the path may be refused; a line for each question is enough. */
 static void take_trouble(struct ping *ping, const struct ping_trouble *trouble)
 {
@@ -199,13 +192,6 @@ static void take_trouble(struct ping *ping, const struct ping_trouble *trouble)
         printf("%s: nothing listens on UDP port 4791\n", ping->wire.there);
     else
         printf("%s says: %s\n", *trouble->from ? trouble->from : "this host", strerror(trouble->error));
-}
-
-static void read_troubles(struct ping *ping)
-{
-    struct ping_trouble trouble;
-    while (ping_wire_trouble(&ping->wire, &trouble))
-        take_trouble(ping, &trouble);
 }
 
 /* --- going on, and ending */
@@ -230,12 +216,16 @@ static nanos earlier(nanos a, nanos b)
 static void wait_until(struct ping *ping, nanos until, nanos now)
 {
     struct pollfd sockets[] = {{.fd = ping->answers, .events = POLLIN}, {.fd = ping->wire.fd}};
-    nanos span = until > now ? until - now : 0;
+    struct gsi_client_reply answer;
+    struct ping_trouble trouble;
+    nanos span = nanos_since(now, until);
     struct timespec timeout = {.tv_sec = (time_t)(span / NANOS_SECOND), .tv_nsec = (long)(span % NANOS_SECOND)};
     if (ppoll(sockets, 2, &timeout, NULL) <= 0)
         return;
-    read_answers(ping);
-    read_troubles(ping);
+    while (read(ping->answers, &answer, sizeof answer) == sizeof answer)
+        take_answer(ping, &answer);
+    while (ping_wire_trouble(&ping->wire, &trouble))
+        take_trouble(ping, &trouble);
 }
 
 static void go_on(struct ping *ping)

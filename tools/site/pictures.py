@@ -27,11 +27,10 @@ def read_layers(path):
 
 def reduced(layers):
     """The pairs of layers that no way over another layer connects."""
-    above = {name: set(others) for name, others in layers.items()}
     below = {}
     for name, others in layers.items():  # those below come first
         below[name] = set(others).union(*(below[other] for other in others)) if others else set()
-    return {(name, other) for name, others in above.items() for other in others if not any(other in below[between] for between in others)}
+    return {(name, other) for name, others in layers.items() for other in others if not any(other in below[between] for between in others)}
 
 
 def draw_layers(layers):

@@ -5,6 +5,7 @@ A page has the same path in the site as in the tree, so that links between them 
 pages link to are copied. BUILD is a build folder with the manual pages. OUT/sources gets the input of mkdocs and OUT/html its output. Ends with 1
 where mkdocs warns of something, or where a link of a page leads nowhere: to no file, or to no heading of a page."""
 import html.parser
+import json
 import os
 import re
 import shutil
@@ -139,12 +140,8 @@ def navigation(sources):
         if isinstance(pages, str):
             pages = [*ALSO.get(title, ()), *in_order(pages, sources)]
         lines.append(f"  - {title}:")
-        lines += [f"      - {quoted(heading(f'{sources}/{page}'))}: {page}" for page in pages]
+        lines += [f"      - {json.dumps(heading(f'{sources}/{page}'), ensure_ascii=False)}: {page}" for page in pages]
     return "\n".join(lines)
-
-
-def quoted(text):
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 class Page(html.parser.HTMLParser):
