@@ -477,19 +477,14 @@ static bool is_in_ci(void)
     return false;
 }
 
-/* Where the user has not set a level, a program's mistakes are shown to a person at a terminal, and in the log of a
- * job. */
-static int set_log(void)
-{
-    return setenv(setting_lines[SETTING_LOG].variable, is_in_ci() ? "warn" : "terminal", 0);
-}
-
 int prepare_environment(const struct command *command, bool paths)
 {
     char why[1024];
     if (!settings_are_right(why, sizeof why))
         return command_misused(command, "%s", why);
-    if (set_log() || set_foreign())
+    /* Without a level of the user, a program's mistakes are shown to a person at a terminal, and in the log of a job.
+     */
+    if (setenv(setting_lines[SETTING_LOG].variable, is_in_ci() ? "warn" : "terminal", 0) || set_foreign())
         return out_of_memory();
     const char *networks = setting_text(SETTING_NET);
     int status = networks ? check_port(networks) : 0;

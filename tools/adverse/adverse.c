@@ -60,22 +60,13 @@ static int take_option(const struct command *command, int option, struct bisect 
     return 0;
 }
 
-static void tell(const char *what)
-{
-    fprintf(stderr, "%s\n", what);
-}
-
-static void tell_nothing(const char *what)
-{
-    (void)what;
-}
-
 static int search(struct bisect *bisect, bool as_json)
 {
     char path[PATH_MAX];
     if (!program_find(*bisect->trials.program, path))
         return complain_and(EXIT_SELF, "There is no program \"%s\" that can be executed.", *bisect->trials.program);
-    bisect_run(bisect, as_json || bisect->scan_only ? tell_nothing : tell);
+    bisect->quiet = as_json || bisect->scan_only;
+    bisect_run(bisect);
     if (bisect->end == BISECT_BROKEN)
         return complain_and(EXIT_SELF, "The program can't be run: %s.", strerror(errno));
     if (as_json)

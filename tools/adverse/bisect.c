@@ -9,14 +9,15 @@ static bool is_one(uint32_t on)
     return on && !(on & (on - 1));
 }
 
-static void say(void (*progress)(const char *), const char *what, uint32_t on)
+static void say(const struct bisect *bisect, const char *what, uint32_t on)
 {
-    char text[512];
-    int used = snprintf(text, sizeof text, "%s", what);
+    if (bisect->quiet)
+        return;
+    fputs(what, stderr);
     for (unsigned i = 0; i < ADVERSE_BEHAVIOURS; i++)
         if (on >> i & 1)
-            used += snprintf(text + used, sizeof text - (size_t)used, " %s", bisect_word((enum adverse)i));
-    progress(text);
+            fprintf(stderr, " %s", bisect_word((enum adverse)i));
+    fputs("\n", stderr);
 }
 
 /* The behaviours that the log of the failing runs names, if they alone make the program fail; else all behaviours. */
@@ -27,7 +28,7 @@ static uint32_t narrow(struct bisect *bisect)
     return fewer && trials_fail(&bisect->trials, &bisect->all, &proof) ? proof.on : bisect->trials.plan.on;
 }
 
-static void find_single(struct bisect *bisect, uint32_t among, void (*progress)(const char *))
+static void find_single(struct bisect *bisect, uint32_t among)
 {
     for (unsigned i = 0; i < ADVERSE_BEHAVIOURS && !bisect->trials.broken; i++) {
         struct proof *proof = &bisect->proofs[bisect->count];
@@ -35,13 +36,13 @@ static void find_single(struct bisect *bisect, uint32_t among, void (*progress)(
         if (!proof->on)
             continue;
         bool fails = trials_fail(&bisect->trials, &bisect->all, proof);
-        say(progress, fails ? "fails with" : "bears", proof->on);
+        say(bisect, fails ? "fails with" : "bears", proof->on);
         bisect->count += fails;
     }
 }
 
 /* Finds several behaviours that make the program fail together: leaves out each that is not needed, one by one. */
-static void find_several(struct bisect *bisect, uint32_t among, void (*progress)(const char *))
+static void find_several(struct bisect *bisect, uint32_t among)
 {
     struct proof *proof = &bisect->proofs[0], fewer;
     *proof = (struct proof){.on = among};
@@ -51,7 +52,7 @@ static void find_several(struct bisect *bisect, uint32_t among, void (*progress)
         fewer = (struct proof){.on = proof->on & ~(1u << i)};
         if (fewer.on != proof->on && trials_fail(&bisect->trials, &bisect->all, &fewer)) {
             *proof = fewer;
-            say(progress, "fails with", proof->on);
+            say(bisect, "fails with", proof->on);
         }
     }
     bisect->count = 1;
@@ -69,16 +70,16 @@ static void look_around(struct bisect *bisect)
     trials_scan(&bisect->trials, rest, &bisect->rest);
 }
 
-static enum bisect_end find(struct bisect *bisect, void (*progress)(const char *))
+static enum bisect_end find(struct bisect *bisect)
 {
     struct trials *trials = &bisect->trials;
     trials->tries = trials_wanted(trials, bisect->all.count, (unsigned)(trials->last - trials->first + 1));
     if (trials_fail(trials, &bisect->all, &bisect->bare))
         return BISECT_BARE;
     uint32_t among = narrow(bisect);
-    find_single(bisect, among, progress);
+    find_single(bisect, among);
     if (!bisect->count)
-        find_several(bisect, among, progress);
+        find_several(bisect, among);
     if (!bisect->count)
         return BISECT_LOST;
     look_around(bisect);
@@ -95,23 +96,23 @@ static void run_without(struct bisect *bisect)
     bisect->value = bisect->trials.attempt.value;
 }
 
-static enum bisect_end search(struct bisect *bisect, void (*progress)(const char *))
+static enum bisect_end search(struct bisect *bisect)
 {
     enum { WITHOUT = 3 };
     while (bisect->without < WITHOUT && !bisect->trials.broken)
         run_without(bisect);
     if (bisect->trials.broken || bisect->without_failed)
         return BISECT_ALWAYS;
-    progress("bears the runs without the adverse adapter; trying seeds");
+    say(bisect, "bears the runs without the adverse adapter; trying seeds", 0);
     trials_scan(&bisect->trials, bisect->trials.plan.on, &bisect->all);
     if (!bisect->all.count)
         return BISECT_NEVER;
-    return bisect->scan_only ? BISECT_FOUND : find(bisect, progress);
+    return bisect->scan_only ? BISECT_FOUND : find(bisect);
 }
 
-void bisect_run(struct bisect *bisect, void (*progress)(const char *))
+void bisect_run(struct bisect *bisect)
 {
-    bisect->end = search(bisect, progress);
+    bisect->end = search(bisect);
     if (bisect->trials.broken)
         bisect->end = BISECT_BROKEN;
 }

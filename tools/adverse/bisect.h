@@ -20,6 +20,7 @@ struct bisect {
     int value;
     struct proof bare; /* with no behaviour on */
     bool scan_only;    /* find only the seeds that fail */
+    bool quiet;        /* write no line on stderr about each step */
 
     enum bisect_end end;
     struct failing all;                      /* with all behaviours */
@@ -28,8 +29,8 @@ struct bisect {
     struct failing rest; /* with all behaviours except these */
 };
 
-/* Runs the search; `progress` gets a sentence about each step. */
-void bisect_run(struct bisect *, void (*progress)(const char *));
+/* Looks for the seeds, and unless scan_only for the behaviours, with which the program fails; `end` says the result. */
+void bisect_run(struct bisect *);
 
 /* The name of a behaviour. */
 const char *bisect_word(enum adverse);

@@ -93,27 +93,21 @@ static int add_link(const struct command *command, struct lab_plan *plan, const 
     return 0;
 }
 
-static int set_topology(const struct command *command, struct lab_plan *plan, const char *path)
-{
-    plan->topology = path;
-    return 0;
-}
-
-static int set_shell(const struct command *command, struct lab_plan *plan, const char *nothing)
-{
-    plan->shell = getenv("SHELL") ? getenv("SHELL") : "/bin/sh";
-    return 0;
-}
-
 static int take_option(const struct command *command, struct lab_plan *plan, int option, const char *value)
 {
-    static int (*const by_option[])(const struct command *, struct lab_plan *, const char *) = {
-        [OPTION_HOSTS] = set_hosts, [OPTION_NAME] = set_name,         [OPTION_SHELL] = set_shell,
-        [OPTION_LINK] = add_link,   [OPTION_TOPOLOGY] = set_topology,
-    };
-    if (option > 0 && (size_t)option < sizeof by_option / sizeof *by_option)
-        return by_option[option](command, plan, value);
-    return prepare_option(command, option, value);
+    if (option == OPTION_HOSTS)
+        return set_hosts(command, plan, value);
+    if (option == OPTION_NAME)
+        return set_name(command, plan, value);
+    if (option == OPTION_LINK)
+        return add_link(command, plan, value);
+    if (option == OPTION_TOPOLOGY)
+        plan->topology = value;
+    else if (option == OPTION_SHELL)
+        plan->shell = getenv("SHELL") ? getenv("SHELL") : "/bin/sh";
+    else
+        return prepare_option(command, option, value);
+    return 0;
 }
 
 /* --- links */

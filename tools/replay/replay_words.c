@@ -56,18 +56,16 @@ static const char *because(uint64_t reason, char *to, size_t size)
 
 static void event_words(const struct record *record, char *to, size_t size)
 {
-    static const struct {
-        enum ibv_event_type type;
-        const char *name;
-    } events[] = {{IBV_EVENT_COMM_EST, "IBV_EVENT_COMM_EST"},
-                  {IBV_EVENT_SQ_DRAINED, "IBV_EVENT_SQ_DRAINED"},
-                  {IBV_EVENT_QP_REQ_ERR, "IBV_EVENT_QP_REQ_ERR"},
-                  {IBV_EVENT_QP_ACCESS_ERR, "IBV_EVENT_QP_ACCESS_ERR"},
-                  {IBV_EVENT_QP_FATAL, "IBV_EVENT_QP_FATAL"}};
-    snprintf(to, size, "raises event %llu", NUMBER(EVENT.event));
-    for (size_t i = 0; i < sizeof events / sizeof *events; i++)
-        if (record->EVENT.event == events[i].type)
-            snprintf(to, size, "raises %s", events[i].name);
+    static const char *const names[] = {[IBV_EVENT_COMM_EST] = "COMM_EST",
+                                        [IBV_EVENT_SQ_DRAINED] = "SQ_DRAINED",
+                                        [IBV_EVENT_QP_REQ_ERR] = "QP_REQ_ERR",
+                                        [IBV_EVENT_QP_ACCESS_ERR] = "QP_ACCESS_ERR",
+                                        [IBV_EVENT_QP_FATAL] = "QP_FATAL"};
+    uint64_t event = record->EVENT.event;
+    if (event < sizeof names / sizeof *names && names[event])
+        snprintf(to, size, "raises IBV_EVENT_%s", names[event]);
+    else
+        snprintf(to, size, "raises event %llu", NUMBER(EVENT.event));
 }
 
 static void note_words(const struct record *record, char *to, size_t size)
