@@ -83,13 +83,14 @@ static int ask(long pid, const char *request, char **answer)
     return ask_slot(directory, search.slot, request, answer);
 }
 
-/* The text of a string, as far as diag/clean.h writes it: what is escaped shows as it is written. */
+/* Copies the text of a JSON string that clean_json wrote, with question marks for escaped characters above ASCII. */
 static void copy_string(const char *from, char *to, size_t size)
 {
     size_t used = 0;
-    for (; *from && *from != '"' && used + 1 < size; from++) {
-        from += *from == '\\' && from[1];
-        to[used++] = *from;
+    for (unsigned code; *from && *from != '"' && used + 1 < size; from++) {
+        bool escaped = sscanf(from, "\\u%4x", &code) == 1;
+        to[used++] = !escaped ? *from : code < 0x80 ? (char)code : '?';
+        from += escaped ? strlen("u0022") : 0;
     }
     if (size)
         to[used] = 0;

@@ -93,6 +93,7 @@ def rules_that_are_none_are_explained():
         done = expect(run(PROGRAM, "rules", text), err=None)
         number, _, said = done.stdout.decode().rstrip("\n").partition(" ")
         assert int(number) == error and said.startswith(why) and bool(said) == bool(why), (text, told(done))
+        assert ('"explode"' in said) == ("explode" in text) and "u0022" not in said, (text, told(done))
     done = expect(run(PROGRAM, "rules", "\n".join(["when ibv_reg_mr: error EIO"] * 30)), err=None)
     assert done.stdout == b"0 \n", told(done)
 
