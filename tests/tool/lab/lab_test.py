@@ -303,6 +303,10 @@ def a_topology_has_leaves_and_pairs():
         file.flush()
         expect(softverbs("lab", "--hosts", "4", "--topology", file.name, "true"), 2, b"", [b'line 7: the lab has no host "h5"'])
     with tempfile.NamedTemporaryFile("w") as file:
+        file.write("leaf h1\n" * 65 + "core rate=1Gbit\n")
+        file.flush()
+        expect(softverbs("lab", "--hosts", "2", "--topology", file.name, "true"), 2, b"", [b"line 65: a lab has at most 64 leaves"])
+    with tempfile.NamedTemporaryFile("w") as file:
         file.write("pair h1 h2\npair h3 h4\n")
         file.flush()
         (partner, stranger), _ = _probe(4, ["h2", "h3"], "--topology", file.name)

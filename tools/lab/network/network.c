@@ -126,6 +126,8 @@ bool network_change(struct network *network, const char *target, const char *wor
 
 static bool add_leaf(struct network *network, char *hosts, bool core, unsigned leaf, char *why, size_t size)
 {
+    if (leaf == LAB_HOSTS_MOST)
+        return SAY_AND(false, why, size, "a lab has at most %d leaves.", LAB_HOSTS_MOST);
     network->is_plain = false;
     network->has_core |= core;
     for (char *host; (host = strsep(&hosts, " \t"));) {
@@ -170,7 +172,7 @@ bool network_read(struct network *network, const char *path, char *why, size_t s
     if (!right)
         snprintf(why, size, "%s, line %u: %s", path, number, said);
     fclose(file);
-    return right && leaf <= LAB_HOSTS_MOST;
+    return right;
 }
 
 /* --- what there is to see */
