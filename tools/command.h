@@ -8,7 +8,7 @@
 /* Exit statuses. */
 enum {
     EXIT_OK = 0,
-    EXIT_NEGATIVE = 1,         /* a negative answer: unknown number, the machine lacks something */
+    EXIT_NEGATIVE = 1,         /* a negative answer, such as an unknown number, or a lack of the machine */
     EXIT_USAGE = 2,            /* a command, option or argument that does not exist */
     EXIT_SELF = 125,           /* run: softverbs itself could not do its part; the program was not started */
     EXIT_NOT_EXECUTABLE = 126, /* run: the program can't be executed, as in shells */
@@ -21,10 +21,10 @@ struct command {
     const char *summary;           /* one line */
     const char *help;              /* the rest of `softverbs help NAME`, ending in a newline; "": no rest */
     void (*print_options)(FILE *); /* prints the part before `help`; NULL: no such part */
-    bool runs_rest;      /* the first argument and all after it are another program's: no options among them */
+    bool runs_rest;      /* its first argument begins the command line of another program, whose options are not its */
     const char *letters; /* its options that are one letter, as getopt(3) takes them; NULL: no such options */
     int (*run)(const struct command *, int argc, char **argv); /* argv[0] is the name; returns the exit status */
-    void (*failed)(int status); /* called before it ends with a status other than 0; NULL: not called */
+    void (*failed)(int status); /* called before the command ends with a status other than 0; NULL: no call */
 };
 
 extern const struct command run_command, env_command, devices_command, show_command, stat_command, sysfs_command,
@@ -33,7 +33,7 @@ extern const struct command run_command, env_command, devices_command, show_comm
     report_command, checks_command, lab_command, on_command, adverse_command, top_command, demo_command, around_command;
 
 /* clang-format off */
-/* Options without and with a value, for command_option; the end of each table. */
+/* Rows of a table for command_option: an option without a value, one with a value, and the last rows of each table. */
 #define OPTION(name, value) {name, no_argument, NULL, value}
 #define VALUED(name, value) {name, required_argument, NULL, value}
 #define OPTIONS_END OPTION("help", 'h'), {0}

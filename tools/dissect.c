@@ -21,7 +21,7 @@ static const struct {
     {PCAP_IPV4, 0, NO_TYPE}, {PCAP_IPV6, 0, NO_TYPE}, {PCAP_LINUX_COOKED_2, 20, 0},
 };
 
-/* Finds where the IP header begins, after the link's; false: no IP header. */
+/* Finds where the IP header begins, after the link's header; false: no IP header. */
 static bool find_ip(const struct pcap_record *record, size_t *at)
 {
     size_t i = 0;

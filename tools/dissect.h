@@ -8,7 +8,7 @@
 enum dissected {
     DISSECTED_ROCE,
     DISSECTED_INFINIBAND,
-    DISSECTED_OTHER, /* not UDP to port 4791, or after IPv4 options, IPv6 extension headers or in fragments */
+    DISSECTED_OTHER, /* no UDP to port 4791, or UDP in fragments or after IPv4 options or IPv6 extension headers */
     DISSECTED_CUT,   /* the capture does not hold all of it */
 };
 
@@ -28,5 +28,5 @@ struct dissection {
     const uint8_t *lrh; /* where a packet of InfiniBand begins; NULL: the packet is of RoCE */
 };
 
-/* Fills the dissection when the answer is one of the first two. */
+/* Finds the datagram or packet. The dissection has it with DISSECTED_ROCE and DISSECTED_INFINIBAND only. */
 enum dissected dissect(const struct pcap_record *, struct dissection *);

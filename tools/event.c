@@ -1,5 +1,4 @@
-/* softverbs event: raises an asynchronous event in the live processes of this host, which change themselves as it says.
- */
+/* softverbs event: raises an asynchronous event in the live processes of this host, which do what the event says. */
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -121,7 +120,7 @@ static int no_event(const struct command *command, const struct wish *wish, cons
                            meant ? meant : "");
 }
 
-/* -- devices: this command's environment has them, or live processes have them open */
+/* -- devices: the environment of this command names them, or live processes have them open */
 
 struct search {
     const char *wanted;

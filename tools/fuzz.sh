@@ -1,6 +1,6 @@
 #!/bin/bash
-# Fuzzes for long: fuzz.sh [--keep] [MINUTES [FUZZER...]], by default all of them for 30 minutes of processor time, as many at a
-# time as there are processors. Says for each how often it ran, what it reached and what it found; exits with 1 when it found
+# Fuzzes for long: fuzz.sh [--keep] [MINUTES [FUZZER...]], by default all fuzzers for 30 minutes of processor time each, as many at a
+# time as there are processors. Says for each how often it ran, what it reached and what it found; exits with 1 when one found
 # something. Its working files in build-fuzz/fuzzing count the time of each fuzzer: the next call continues a run that was interrupted,
 # and begins anew after a complete one. --keep: the corpus, merged, becomes the one in tests/corpus.
 set -u

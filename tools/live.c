@@ -58,7 +58,8 @@ static int open_source(struct source *source)
     return S_ISDIR(status.st_mode) ? EISDIR : S_ISREG(status.st_mode) ? 0 : EILSEQ;
 }
 
-/* Looks again: the file may be new, or begun anew, as each `run --capture` does, and as long as before. 0, or errno. */
+/* Looks whether the file is there, or was begun anew, as each `run --capture` does: its length may be the same. 0, or
+ * errno. */
 static int look_again(struct source *source)
 {
     uint8_t now[FIRST];

@@ -36,7 +36,7 @@ static const struct {
      "ioctl and write on /dev/infiniband/uverbs*: only libibverbs is served, not programs that bring their own"},
     {"xrc", "ibv_open_qp of an XRC queue pair that another process has made: a queue pair ends with its process "
             "(reason 388)"},
-    {"sysfs", "files below /sys/class/infiniband are read only, and hw_counters are not there"},
+    {"sysfs", "files below /sys/class/infiniband are read only: nothing can be set by writing to them"},
     {"gpudirect", "adapters that use memory of GPUs by themselves (nvidia-peermem): CUDA copies NVIDIA's, AMD's can't "
                   "be registered; dma-buf of files and udmabuf works"},
 };
@@ -67,7 +67,7 @@ static int missing(const struct command *command, int argc, char **argv)
 const struct command missing_command = {
     .name = "missing",
     .arguments = "[--provider] [--json]",
-    .summary = "List what is not there: functions that answer EOPNOTSUPP, and others",
+    .summary = "List what is not there: functions that answer EOPNOTSUPP, and more",
     .help = "  --provider        list the interface of vendors' plug-ins, too, which stays\n"
             "                    empty: it exists so that programs linked against such\n"
             "                    plug-ins load\n"

@@ -26,7 +26,7 @@ enum {
     OPTION_RESOLUTION = 9,
 };
 
-#define BLOCK_LOST 0x80737674u /* of a packet that softverbs did not write whole */
+#define BLOCK_LOST 0x80737674u /* for a packet that softverbs did not write whole */
 
 static uint16_t get16(const struct pcap *pcap, const uint8_t *from)
 {
@@ -307,7 +307,7 @@ static bool is_likely(struct pcap *pcap, size_t at)
                                       get32(pcap, head + 20) <= total - HEAD - TAIL);
 }
 
-/* Finds the next likely block. Blocks begin at multiples of 4 bytes from the bytes that are no block. */
+/* Finds the next likely block, after pcap->at, where no block begins, by a multiple of 4 bytes. */
 static bool find_next_block(struct pcap *pcap)
 {
     for (size_t at = pcap->at + 4; at < pcap->length && pcap->length - at >= BLOCK_LEAST; at += 4)

@@ -56,7 +56,7 @@ int pcap_read_file(const char *path, uint8_t **bytes, size_t *length);
 /* Opens a capture file. 0 or a positive errno; EILSEQ: not a capture file. */
 int pcap_open(struct pcap *, const char *path);
 
-/* Opens a file in memory, allocated with malloc, which pcap_close frees; also on failure. Returns like pcap_open. */
+/* Opens a file in memory of malloc, which pcap_close frees, also after a failure. Returns like pcap_open. */
 int pcap_adopt(struct pcap *, uint8_t *bytes, size_t length);
 
 /* Reads the next record; false: the end of the file, or the file is broken there. */

@@ -66,7 +66,7 @@ static int append(const char *name, const char *item)
 }
 
 /* Accesses that threads of our library order by atomic operations look like races to ThreadSanitizer, as the library is
- * not instrumented: it sees the copies but not the order. It reports the program's own races as ever. The user's value
+ * not instrumented: it sees the copies but not the order. It still reports the program's own races. The user's value
  * follows, and so prevails. */
 static int calm_thread_sanitizer(void)
 {
@@ -257,7 +257,7 @@ static int set_readable(const struct command *command, enum setting setting, con
     return status ? status : set_text(command, setting, path);
 }
 
-/* "rxe, siw" of the files in this directory. */
+/* Writes the names of the profiles in this directory, "rxe, siw". */
 static void list_profiles(const char *directory, char *names, size_t size)
 {
     struct dirent **entries;
@@ -407,7 +407,7 @@ const struct option *prepare_options(const struct option *own)
     return all;
 }
 
-/* The words of help, with the list of faults where they ask for it. */
+/* Writes an option's words of help, with a list of faults in place of @FAULTS@, and its variable. */
 static void expand(const struct setting_line *line, char *text, size_t size)
 {
     const char *at = strstr(line->help, "@FAULTS@"), *end = line->help + strlen(line->help);
@@ -465,7 +465,7 @@ static int check_port(const char *list)
         "With SOFTVERBS_SEED anybody could guess keys and queue pair numbers, so it can't be set on a network.");
 }
 
-/* A job of continuous integration, as its host says: its log is read after the end, and no terminal is there. */
+/* Returns whether this is a job of continuous integration, whose log is read after its end, and not at a terminal. */
 static bool is_in_ci(void)
 {
     static const char *const variables[] = {"CI", "GITHUB_ACTIONS", "GITLAB_CI"};

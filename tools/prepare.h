@@ -25,6 +25,6 @@ int prepare_option(const struct command *, int option, const char *value);
 /* Adds a library to the front of those that the dynamic linker preloads. 0, or the exit status after a sentence. */
 int prepare_preload(const char *path);
 
-/* Call it after all options: sets the rest, and checks that the directory can be entered. 0, or the exit status after a
- * sentence. */
+/* Call it after all options: sets the rest, and checks that the directory where processes meet can be opened. 0, or the
+ * exit status after a sentence. */
 int prepare_environment(const struct command *, bool paths);

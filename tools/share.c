@@ -11,7 +11,7 @@
 enum { PORT = 4791 };
 
 /* A socket of both versions of IP is refused by each socket that would refuse a socket of either, whatever its address.
- * But the kernel does not count it to the sockets of one version that share the port, and prefers these: datagrams of
+ * But the kernel keeps it apart from the sockets of one version that share the port, and prefers those: datagrams of
  * IPv4 reach sockets of IPv4 first, and datagrams of IPv6 the sockets that were there before. */
 static int bind_both(int fd)
 {

@@ -31,6 +31,6 @@ const struct command version_command = {
     .name = "version",
     .arguments = "[--json]",
     .summary = "Say which softverbs this is and whose interface it offers",
-    .help = "  --json            as an object, see docs/reference/json.md\n",
+    .help = "  --json            print a JSON object (docs/reference/json.md)\n",
     .run = version,
 };

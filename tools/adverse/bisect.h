@@ -24,7 +24,7 @@ struct bisect {
 
     enum bisect_end end;
     struct failing all;                      /* with all behaviours */
-    struct proof proofs[ADVERSE_BEHAVIOURS]; /* behaviours, each of them enough; or one list of several */
+    struct proof proofs[ADVERSE_BEHAVIOURS]; /* the behaviours that are each enough, or one list of several */
     unsigned count;
     struct failing rest; /* with all behaviours except these */
 };

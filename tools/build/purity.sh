@@ -20,7 +20,7 @@ if ! [ -s "$defined" ]; then
     exit 1
 fi
 
-# Memory, describing, assert, the CRC, what the processor has; then what compilers and sanitizers add on their own, and what guarded.c does for them.
+# Functions for memory, descriptions, assert, the CRC and the processor's features; then what compilers and sanitizers add by themselves, and what guarded.c needs for them.
 allowed='mem(chr|cpy|set|cmp|move)|strlen|snprintf|__assert_fail|libdeflate_crc32|__cpu_(model|features2)'
 fortified='__(mem(cpy|set|move)|snprintf)_chk'
 compiler='bcmp|__(start|stop)_guarded_table|_?_?sigsetjmp|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_|__(start|stop)_?_?sancov_[a-z0-9_]*|__gcov[a-z0-9_]*'

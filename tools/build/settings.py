@@ -95,7 +95,7 @@ def named_elsewhere(top):
 
 
 def unread(top):
-    """Settings that no code asks for: it names their constant to set them only, or not at all."""
+    """Settings that no code reads: their constant is named only to set them, or not at all."""
     read_ones = set()
     for _, text in production(top):
         read_ones |= set(re.findall(r"(?<!setting_put\()\bSETTING_([A-Z]\w*)", strip(text)))

@@ -25,6 +25,6 @@ void datagrams_ip(const struct dissected_ip *, char text[DATAGRAMS_IP]);
 /* Describes the datagram; describes the headers also if the rest is bad. */
 void datagrams_judge(struct dissection *, struct judged *);
 
-/* Calls `visit` for each packet in a piece that a host handed to its interface, or once if the piece is one packet.
+/* Calls `visit` for each packet of a datagram that a host handed to its interface uncut, or once if it is one packet.
  * Returns the number of packets. */
 size_t datagrams_each(const struct dissection *whole, void (*visit)(void *context, struct dissection *), void *context);

@@ -176,7 +176,7 @@ static void await(struct end *end, unsigned *kind)
     --*kind;
 }
 
-/* The bytes of a round differ in each position, and from other rounds' bytes. */
+/* A byte depends on its position and on the round, so that bytes at another place or of another round are found. */
 static uint8_t byte_of(unsigned round, unsigned position)
 {
     return (uint8_t)(round * 31 + position * 7 + (position >> 8));

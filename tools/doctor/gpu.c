@@ -124,7 +124,7 @@ enum verdict gpu_say_memory(const struct gpu_machine *machine, char *say, size_t
         "driver copies it. nvidia_peermem is %s, and softverbs does not need it. Dma-bufs: %s (kernel %s).",
         machine->peermem ? "loaded" : "not loaded",
         machine->dma_buf ? "kernel and driver have them"
-                         : "they need a kernel from 5.12 on and a driver from 515 on; ibv_reg_mr is the other way",
+                         : "they need a kernel from 5.12 on and a driver from 515 on; ibv_reg_mr works without them",
         machine->kernel);
     return VERDICT_OK;
 }

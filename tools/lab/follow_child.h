@@ -4,5 +4,5 @@
 #include <sys/types.h>
 
 /* Waits for the child, and passes SIGTERM and SIGHUP on to it meanwhile; a terminal's signals reach it by themselves.
- * Returns its exit status, or 128 and its signal, as shells do; EXIT_SELF: the wait failed. Call it once a process. */
+ * Returns its exit status, or 128 plus its signal; EXIT_SELF: the wait failed. Call it once in a process. */
 int follow_child(pid_t);

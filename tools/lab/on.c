@@ -1,5 +1,4 @@
-/* softverbs on: enters a host of the lab and becomes the program there. Also what MPI and its kin call in place of ssh.
- */
+/* softverbs on: enters a host of the lab and becomes the program there. MPI and its kin call it in place of ssh. */
 #include "lab/on.h"
 
 #include <errno.h>

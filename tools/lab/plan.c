@@ -32,7 +32,7 @@ static bool add_host(struct lab_plan *plan, const char *name, size_t length, cha
     char host[LAB_NAME_SIZE];
     if (!is_name(name, length))
         return SAY_AND(false, why, size,
-                       "\"%.*s\" can't be the name of a host: a letter, then letters, digits and _, at most %d.",
+                       "\"%.*s\" can't be the name of a host: a letter, then letters, digits and _, %d at most.",
                        (int)length, name, LAB_NAME_SIZE - 1);
     snprintf(host, sizeof host, "%.*s", (int)length, name);
     if (lab_plan_find(plan, host) < plan->count || !strcmp(host, "localhost"))

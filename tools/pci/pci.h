@@ -55,6 +55,6 @@ const struct pci_layout *pci_layout(void);
 /* The function of the device, or NULL. */
 const struct pci_function *pci_of_device(const struct pci_layout *, unsigned device);
 
-/* Returns true if as many devices can have these functions, and this machine has no such function. If not, `why` is
- * a sentence. */
+/* Returns true if that number of devices can have these functions, and this machine has no function at their addresses.
+ * If not, `why` is a sentence. */
 bool pci_fits(const struct pci_layout *, unsigned devices, char *why, size_t size);

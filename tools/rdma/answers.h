@@ -17,6 +17,6 @@ enum answer_style {
 bool answers_have(const char *kind);
 
 /* An array of rows for link, dev, resource (all kinds counted; with `kind` the objects) or statistic, of one device or,
- * with NULL, of all; the caller's. NULL and a sentence: the directory can't be read. */
+ * with NULL, of all; the caller frees it. NULL and a sentence: the directory can't be read. */
 json_t *answers_make(const char *object, const char *kind, const char *device, enum answer_style *, char *why,
                      size_t why_size);

@@ -23,5 +23,5 @@ void counter_descriptor_path(char *path, int fd);
  * Returns a descriptor for counter_close, or -1. errno stays as it is. Async-signal-safe. */
 int counter_make(char *place);
 
-/* The file has been opened by its path. errno stays as it is. */
+/* Closes the descriptor of counter_make, after the file has been opened by its path. errno stays as it is. */
 void counter_close(int held);

@@ -4,7 +4,7 @@
 
 static const struct {
     const char *from, *to;
-    enum redirect_kind kind; /* the kind of what is below; LIST: of the directory itself, and AMONG below */
+    enum redirect_kind kind; /* the kind of the paths below; LIST: of the directory itself, with AMONG below */
 } prefixes[] = {
     {"/sys/class/infiniband", "/class/infiniband", REDIRECT_WHOLE},
     {"/sys/class/infiniband_verbs", "/class/infiniband_verbs", REDIRECT_WHOLE},

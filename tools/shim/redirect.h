@@ -18,8 +18,8 @@ static inline bool redirect_plausible(const char *path)
 /* What a path of ours shares with the machine's own paths. */
 enum redirect_kind {
     REDIRECT_WHOLE,  /* nothing: the replacement is all that there is */
-    REDIRECT_DEVICE, /* the same; it is something in the directory of device nodes */
-    REDIRECT_LIST,   /* a directory whose replacement, where the tree has it, lists the machine's own, too */
+    REDIRECT_DEVICE, /* nothing either; the path is below the directory of device nodes */
+    REDIRECT_LIST,   /* a directory whose replacement, where the tree has it, lists the machine's entries, too */
     REDIRECT_AMONG,  /* a place where the machine's own paths precede the tree's */
 };
 

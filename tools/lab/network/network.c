@@ -51,7 +51,7 @@ static bool change(struct network *network, struct channel *channel, const char 
     return quality_change(&channel->quality, words, &network->mtu, why, size);
 }
 
-/* The frame meets delay and loss once, where it leaves its host; both ends of the way have the rate and the queue. */
+/* The frame meets delay and loss once, where it leaves its host; both ends of the way have rate, queue and ECN. */
 static bool change_all(struct network *network, const char *words, char *why, size_t size)
 {
     for (unsigned i = 0; i < network->plan->count; i++) {

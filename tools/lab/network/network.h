@@ -19,7 +19,7 @@ struct network {
     const struct lab_plan *plan;
     struct channel out[LAB_HOSTS_MOST], in[LAB_HOSTS_MOST];         /* of a host, to and from its switch */
     struct channel rising[LAB_HOSTS_MOST], falling[LAB_HOSTS_MOST]; /* of a leaf, to and from the core */
-    struct channel *between; /* from each host to each, count * count: for what only frames between these two meet */
+    struct channel *between; /* from each host to each, count * count: what "h1-h2" and "h1>h2" change */
     unsigned leaf[LAB_HOSTS_MOST];
     bool has_core;                  /* else hosts of different leaves do not reach each other */
     uint32_t mtu;                   /* 0: the system's */

@@ -21,7 +21,7 @@
 #include "lab/rights.h"
 #include "place.h"
 
-/* Makes the address of a lab's name: a socket's that the kernel frees when the lab's process ends. */
+/* Makes the address of a socket with a lab's name, which the kernel frees when the lab's process ends. */
 static socklen_t name_address(struct sockaddr_un *address, const char *name)
 {
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};

@@ -8,13 +8,13 @@
 
 enum { RTNETLINK_MAC = 6 };
 
-/* A socket for the functions below, in the namespace of this moment; -1 and errno. */
+/* A socket for the functions below, in the caller's present namespace; -1 and errno. */
 int rtnetlink_open(void);
 
 /* Makes a pair of joined interfaces: `name` here, and `peer` with this hardware address in a process's namespace. */
 int rtnetlink_add_veth(int netlink, const char *name, const char *peer, pid_t where, const uint8_t mac[RTNETLINK_MAC]);
 
-/* Makes a bridge that forwards from the first moment, multicast to all. */
+/* Makes a bridge that forwards from the first moment, and multicast to all its ports. */
 int rtnetlink_add_bridge(int netlink, const char *name);
 
 int rtnetlink_set_up(int netlink, const char *name, bool up);
