@@ -1,13 +1,13 @@
 /* libsoftverbs-paths.so: gives a program the paths that a kernel with an RDMA device would provide.
  *
- * `softverbs run` preloads it. A path below /sys/class/infiniband, /sys/class/infiniband_verbs, /dev/infiniband or
- * /sys/devices/softverbs is replaced by the same path below $SOFTVERBS_PATHS, and so is a path of PCI functions that
- * the machine lacks and the tree has (SOFTVERBS_PCI); libc gets every other path unchanged, after a look
- * at its first two characters. A result of realpath(3) there becomes a path below /sys or /dev again.
- * A file of counters is made when it is opened (counter.h), also by a path that is relative to a directory of the tree
- * (relative.h).
- * After its constructor it allocates nothing, locks nothing, prints nothing and leaves errno alone, so functions of
- * libc that are async-signal-safe stay so. Without SOFTVERBS_PATHS it does nothing. */
+ * `softverbs run` preloads it. A path below /sys/class/infiniband, /sys/class/infiniband_verbs,
+ * /sys/class/misc/rdma_cm, /dev/infiniband or /sys/devices/softverbs is replaced by the same path below
+ * $SOFTVERBS_PATHS, and so is a path of PCI functions that the machine lacks and the tree has (SOFTVERBS_PCI); libc
+ * gets every other path unchanged, after a look at its first two characters. A result of realpath(3) there becomes a
+ * path below /sys or /dev again. A file of counters is made when it is opened (counter.h), also by a path that is
+ * relative to a directory of the tree (relative.h). Between its constructor and its destructor (unopened/at_end.c) it
+ * allocates nothing by malloc, takes no lock, prints nothing and leaves errno alone, so that functions of libc that are
+ * async-signal-safe stay so. Without SOFTVERBS_PATHS it replaces nothing. */
 #include "counter.h"
 #include "find_tree.h"
 #include "redirect.h"
