@@ -1,7 +1,6 @@
 #include <arpa/inet.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "command.h"
 #include "config/config.h"

@@ -298,9 +298,8 @@ static bool is_likely(struct pcap *pcap, size_t at)
     enum { HEAD = 28, TAIL = 4 };
     const uint8_t *head = pcap->bytes + at;
     uint32_t type = get32(pcap, head);
-    if (type != BLOCK_SECTION && type != BLOCK_INTERFACE && type != BLOCK_ENHANCED && type != BLOCK_LOST)
-        return false;
-    if (!is_block(pcap, at))
+    bool known = type == BLOCK_SECTION || type == BLOCK_INTERFACE || type == BLOCK_ENHANCED || type == BLOCK_LOST;
+    if (!known || !is_block(pcap, at))
         return false;
     uint32_t total = get32(pcap, head + 4);
     return type != BLOCK_ENHANCED || (total >= HEAD + TAIL && get32(pcap, head + 8) < pcap->interfaces &&

@@ -1,7 +1,6 @@
 #include "sysfs.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "config/device_identity.h"
 #include "config/device_state.h"

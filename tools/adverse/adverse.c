@@ -1,7 +1,6 @@
 /* softverbs adverse: under which seeds of the adverse adapter a program fails, and which behaviour it does not bear. */
 #include <errno.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

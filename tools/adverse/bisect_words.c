@@ -2,7 +2,6 @@
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "adverse/bisect.h"
 #include "print/emit.h"

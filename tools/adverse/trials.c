@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 static const unsigned numbers[ADVERSE_BEHAVIOURS] = {
 #define ADVERSE(number, ...) number,

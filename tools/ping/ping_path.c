@@ -1,7 +1,6 @@
 #include "ping_path.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "config/config_net.h"
 #include "wire/cm/mad.h"

@@ -2,7 +2,6 @@
 
 #include <infiniband/verbs.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "diag/diag.h"
 #include "events/drops.h"

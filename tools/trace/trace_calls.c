@@ -1,6 +1,5 @@
 #include "trace/trace_calls.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -73,17 +73,15 @@ static bool change_item(struct change *change, char *item, char *why, size_t siz
     char *text = strchr(item, '=');
     if (text)
         *text++ = 0;
-    for (size_t i = 0; i < ITEMS; i++) {
-        if (strcmp(items[i].name, item))
-            continue;
-        const char *given = text ? text : items[i].standard;
-        if (!given || (text && !items[i].units) ||
-            (items[i].units && !text_quantity(given, items[i].units, items[i].most, &value)))
-            return refuse_item(whole, why, size);
-        items[i].set(change, value);
-        return true;
-    }
-    return refuse_item(whole, why, size);
+    size_t i = 0;
+    while (i < ITEMS && strcmp(items[i].name, item))
+        i++;
+    const char *given = text || i == ITEMS ? text : items[i].standard;
+    if (i == ITEMS || !given || (text && !items[i].units) ||
+        (items[i].units && !text_quantity(given, items[i].units, items[i].most, &value)))
+        return refuse_item(whole, why, size);
+    items[i].set(change, value);
+    return true;
 }
 
 bool quality_change(struct quality *quality, const char *text, uint32_t *mtu, char *why, size_t size)
