@@ -1,4 +1,4 @@
-/* A token bucket, which limits how often others may ask for something: the time at which the next token is due. */
+/* A token bucket, which limits how often others may ask for something: the time at which it is full again. */
 #pragma once
 
 #include <stdbool.h>
@@ -6,7 +6,7 @@
 #include "base/nanos.h"
 
 struct bucket {
-    nanos due; /* 0 at first: full */
+    nanos due; /* when no token is missing any more; 0 at first */
 };
 
 /* Takes a token and returns true if there is one. A token is added every `each` nanoseconds, and at most `burst` of

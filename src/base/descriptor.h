@@ -1,6 +1,7 @@
 /* Descriptors that the program never sees have high numbers, where RLIMIT_NOFILE permits. A program may close
  * descriptors that it did not open (closefrom(3), or a number twice) and then open files, which get the lowest numbers:
- * the library would read and write those. High numbers also leave those to the program that select(2) can handle. */
+ * the library would read and write those files. High numbers also leave the program the numbers that select(2) can
+ * handle. */
 #pragma once
 
 #include <errno.h>
@@ -13,7 +14,7 @@
 
 #include "base/uncancelled.h"
 
-/* A number from here on is high, for any limit: programs seldom have 256 files. */
+/* A number from here on counts as high under any limit: programs seldom have 256 files. */
 enum { DESCRIPTOR_HIGH = 256 };
 
 /* The least number that descriptors are moved to. */
@@ -25,8 +26,8 @@ static inline int descriptor_floor(void)
     return limit.rlim_cur >= 2 * FD_SETSIZE ? FD_SETSIZE : (int)limit.rlim_cur / 2;
 }
 
-/* Moves a descriptor and returns its new number, or the old one where there is no place. All flags stay, and it gets
- * O_CLOEXEC; -1 stays -1, and errno stays. Call it before anything knows the number: closing the old one gives up the
+/* Moves a descriptor and returns its new number, or the old one where there is no place; returns -1 for -1. All flags
+ * stay, O_CLOEXEC is added, and errno stays. Call it before anything knows the number: closing the old one gives up the
  * locks of fcntl(2) that the process has on its file. */
 static inline int descriptor_raise(int descriptor)
 {
@@ -39,8 +40,8 @@ static inline int descriptor_raise(int descriptor)
     return high < 0 ? descriptor : high;
 }
 
-/* Returns true if the number may be an eventfd or a timerfd: the status of a file has a type, theirs has not. A file of
- * the program does not get a high number, so the system call is left out there. Safe in a signal handler. */
+/* Returns true if the number may be an eventfd or a timerfd, whose status has no type, unlike a file's. A high number
+ * is taken for one without a system call, as the program's files do not get such numbers. Safe in a signal handler. */
 static inline bool descriptor_has_no_type(int descriptor)
 {
     struct stat status;

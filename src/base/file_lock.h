@@ -1,5 +1,5 @@
-/* Locks of files that a process holds for a moment, but may be stopped meanwhile, so that no caller waits without end.
- */
+/* A lock of a file that each process holds for a moment only. As its holder may be stopped meanwhile, no caller waits
+ * for it without end. */
 #pragma once
 
 #include <errno.h>
@@ -8,7 +8,8 @@
 
 #include "base/uncancelled.h"
 
-/* F_OFD_SETLK of one byte, tried again for five seconds. 0 or errno: EAGAIN or EACCES when another process keeps it. */
+/* Sets or clears the lock of one byte (F_OFD_SETLK), and tries again for five seconds. 0 or errno: EAGAIN or EACCES
+ * when another process keeps it. */
 static inline int file_lock_byte(int fd, short type, off_t start)
 {
     enum { MOST_TRIES = 5000 };

@@ -1,9 +1,9 @@
 /* A lock of one word for sections of some tens of nanoseconds, the length of everything on the data path.
  *
- * Taking a free lock costs one atomic exchange and releasing it a plain store, about a third of a pthread mutex. A
- * thread that waits for a preempted holder calls sched_yield, then sleeps briefly, so that two processors never burn a
- * time slice on each other and a waiter of a higher real-time priority cannot starve the holder. Not recursive. It uses
- * C11 atomics only, so ThreadSanitizer understands it. */
+ * Taking a free lock costs one atomic exchange and releasing it a plain store, about a third of what a pthread mutex
+ * costs. A thread that waits for a preempted holder calls sched_yield, then sleeps briefly, so that two processors
+ * never burn a time slice on each other and a waiter of a higher real-time priority cannot starve the holder. Not
+ * recursive. It uses C11 atomics only, so ThreadSanitizer understands it. */
 #pragma once
 
 #include <pthread.h>
@@ -21,7 +21,7 @@
  * needs, and where a lock is taken in a wrong order. In other builds the checks do not exist. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define LOCK_CHECKS 1
-#elif defined(__clang__) /* gcc defines the macros above; since 14 it knows __has_feature, too */
+#elif defined(__clang__) /* gcc defines the macros above; since version 14 it knows __has_feature, too */
 #if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
 #define LOCK_CHECKS 1
 #endif
@@ -87,8 +87,8 @@ static inline bool lock_try(struct lock *lock)
     return taken;
 }
 
-enum { LOCK_SPINS = 64, LOCK_SLEEPS = 256 }; /* the steps after which a wait stops spinning, stops yielding */
-enum { LOCK_TAKEN = 1, LOCK_WANTED = 2 };    /* taken, and a thread that waits for it sleeps */
+enum { LOCK_SPINS = 64, LOCK_SLEEPS = 256 }; /* the step of a wait that is the first to yield, the first to sleep */
+enum { LOCK_TAKEN = 1, LOCK_WANTED = 2 };    /* WANTED: it is taken, and a thread that waits for it sleeps */
 
 /* Waits one step; `round` counts the steps of this wait. */
 static inline void lock_wait(unsigned round)

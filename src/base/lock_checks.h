@@ -1,4 +1,4 @@
-/* The records of builds that check locks; included by base/lock.h there and nowhere else. */
+/* The records of builds that check locks. Only base/lock.h includes them, in such builds. */
 #pragma once
 
 #include <pthread.h>

@@ -2,16 +2,16 @@
  * place defines the order. Builds that check locks (base/lock.h) stop a program that takes two in another order;
  * lock_try and mutex_try do not wait and are not checked.
  *
- * A program may call any verb while it holds LOCK_PROGRAM, in this thread or another. So these locks are before all
- * others, a thread may hold several of them, and only polling that CQ and posting sends on that queue pair wait for
- * them, before taking anything else: a thread that waits for a program never holds a lock of the library.
+ * A program may call any verb while one of its threads holds a lock of the rank LOCK_PROGRAM. So these locks are before
+ * all others, a thread may hold several of them, and only polling a CQ and posting sends on a queue pair wait for its
+ * lock, before taking anything else: a thread that waits for a program never holds a lock of the library.
  *
- * From progress back to control only mutex_try (report/event.c, report/report.c). No application callback and no
- * blocking call under a lock, but for those that ARCHITECTURE.md names. */
+ * Code under LOCK_PROGRESS takes LOCK_CONTROL only by mutex_try (report/event.c, report/report.c). Under a lock there
+ * is no application callback and no blocking call, but for those that ARCHITECTURE.md names. */
 #pragma once
 
 enum lock_rank {
-    LOCK_UNRANKED,   /* a lock without a place, as tests' own: not checked */
+    LOCK_UNRANKED,   /* a lock without a place, such as those of tests: not checked */
     LOCK_PROGRAM,    /* cq->consumer: taking completions out, the program's from start_poll to end_poll; qp->batch.lock:
                         posting sends, the program's from wr_start to wr_complete */
     LOCK_JOINING,    /* opening the first device, closing the last, forking (process/process.c) */
@@ -24,7 +24,7 @@ enum lock_rank {
     LOCK_PORT,       /* udp_port->lock: opening a port's sending sockets */
     LOCK_FLOW,       /* flow->lock of a UDP port, while datagrams are put together */
     LOCK_NODE,       /* node->lock: the peers on this host */
-    LOCK_SENDING,    /* shm->sending: one sender at a time in a ring, that to this process included */
+    LOCK_SENDING,    /* shm->sending: one sender at a time in a ring, also in the ring to this process itself */
     LOCK_TAGS,       /* the matching list of an SRQ */
     LOCK_RECEIVES,   /* posted receives, of a queue pair or an SRQ */
     LOCK_CQ,         /* cq->lock: putting entries in, arming; keeping takers of entries out (cq_stop) */
@@ -38,6 +38,6 @@ enum lock_rank {
                         table->exclusive, the guard's look at handlers, answers of a UDP port, permission to read this
                         process's memory, the list of event channels: no thread holds two of them */
     LOCK_ATTACHING, /* replacing entries of tables of imported symbols (abi/ucma/attach.c); a fork takes it last, in the
-                       program's  thread, while it keeps others out of everything */
+                       program's thread, while it keeps others out of everything */
     LOCK_LAST = LOCK_ATTACHING
 };

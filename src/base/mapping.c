@@ -93,7 +93,7 @@ void *mapping_make(size_t length, int protection, int flags, int descriptor, off
 /* --- blocks */
 
 #ifdef __SANITIZE_ADDRESS__
-static const size_t large = SIZE_MAX; /* its allocator checks the end of a block, and finds pointers in it */
+static const size_t large = SIZE_MAX; /* ASan's allocator checks the end of a block, and finds pointers in it */
 #else
 static const size_t large = 128 << 10; /* malloc maps blocks of this size on, unless its user has changed that */
 #endif

@@ -17,8 +17,8 @@ static inline nanos nanos_since(nanos then, nanos now)
     return now > then ? now - then : 0;
 }
 
-/* How long to wait before the next question when `asked` were asked: 1 ms at first, then twice as long each time, up to
- * 64 ms. */
+/* How long to wait before a question is repeated that was repeated `asked` times: 1 ms at first, then twice as long
+ * each time, up to 64 ms. */
 static inline nanos nanos_backoff(unsigned asked)
 {
     enum { DOUBLINGS = 6 };

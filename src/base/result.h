@@ -36,8 +36,8 @@
 #define RESULT_REFUSE_nothing(error) return (void)(error)
 #define RESULT_REFUSE_plain(error) (void)(error)
 
-/* Only when `error` is one; answers it. The functions of the data path, which programs reach without a wrapper
- * (abi/around.h), leave with it when they fail. */
+/* Sets errno to this error number and returns it. The functions of the data path, which programs reach without a
+ * wrapper (abi/around.h), end with it when they fail. */
 static inline int result_failure(int error)
 {
     return errno = error;

@@ -18,8 +18,8 @@ enum setting_type {
     SETTING_TYPE_TEXT,          /* anything */
     SETTING_TYPE_FILE,          /* path of a file that is written */
     SETTING_TYPE_READ,          /* path of a file that is read */
-    SETTING_TYPE_CAPTURE,       /* likewise; all processes write to it together */
-    SETTING_TYPE_RECORDING,     /* likewise (record/recorder.h) */
+    SETTING_TYPE_CAPTURE,       /* path of a file that all processes write to together */
+    SETTING_TYPE_RECORDING,     /* path of a file that all processes write to together (record/recorder.h) */
     SETTING_TYPE_DIRECTORY,     /* path */
     SETTING_TYPE_CONFIGURATION, /* path of a file of settings */
     SETTING_TYPE_DEVICES,       /* a number, or names */
@@ -29,15 +29,15 @@ enum setting_type {
     SETTING_TYPE_FAULTS,        /* tap/fault.h */
     SETTING_TYPE_CHECKS,        /* check/rule.h; the option needs no value */
     SETTING_TYPE_BEHAVIOURS,    /* a list with a seed; the option needs no value */
-    SETTING_TYPE_SCHEDULE,      /* a seed; likewise */
+    SETTING_TYPE_SCHEDULE,      /* a seed */
     SETTING_TYPE_PROFILE,       /* path of a file (profile/profile.h); as an option, also an installed profile's name */
     SETTING_TYPE_SCRIPT,        /* path of a file (script/script.h) */
-    SETTING_TYPE_RULES,         /* the rules that such a file may have */
+    SETTING_TYPE_RULES,         /* rules, as a file of SETTING_TYPE_SCRIPT has them */
     SETTING_TYPES
 };
 
-/* The layers in front of another libibverbs have variables of their own, as that may be softverbs', in the same
- * process. Set before all else of such a library. */
+/* The layers in front of another libibverbs (around/) have variables of their own, as that library may be softverbs
+ * itself, in the same process. A library with these layers sets it before it does anything else. */
 extern bool settings_around;
 
 static inline const char *setting_variable(enum setting setting)

@@ -30,8 +30,8 @@ struct static_lock {
 extern struct static_lock *static_locks_begin[] __asm__("__start_static_locks") __attribute__((visibility("hidden")));
 extern struct static_lock *static_locks_end[] __asm__("__stop_static_locks") __attribute__((visibility("hidden")));
 
-/* Takes a lock by trying, which is not checked for the order: a fork holds several innermost locks at once. It may,
- * since a thread that holds an innermost lock waits for no other. */
+/* Takes a mutex as usual, but a lock by trying, which is not checked for the order: a fork holds several innermost
+ * locks at once. It may, since a thread that holds an innermost lock waits for no other. */
 static inline void static_lock_take(struct static_lock *listed)
 {
     if (listed->mutex) {

@@ -12,7 +12,7 @@
 #include "base/uncancelled.h"
 
 enum { OVERFLOW_STANDARD = 65534 };
-#define NUMBERS UINT32_MAX /* mapped where all users are: UINT32_MAX itself is not a user's number */
+#define NUMBERS UINT32_MAX /* how many are mapped where all users are: UINT32_MAX itself is not a user's number */
 
 static bool is_overflow(uid_t user)
 {
@@ -34,7 +34,7 @@ static bool maps_all(void)
     return mapped >= NUMBERS;
 }
 
-/* Takes the standard number for many users' if /proc can't be read. */
+/* If /proc can't be read, the standard number counts as one that stands for many users. */
 static bool stands_for_many(uid_t user)
 {
     int error = errno, before = uncancelled_begin();

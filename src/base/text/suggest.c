@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The letter in lower case, whatever the locale. */
+/* The letter in lower case, whatever the locale, and - for _. */
 static char small(char letter)
 {
     return letter >= 'A' && letter <= 'Z' ? (char)(letter | 32) : letter == '_' ? '-' : letter;

@@ -15,7 +15,8 @@ struct suggestion {
  * and _ equals -. */
 size_t suggest_distance(const char *from, const char *to);
 
-/* Candidates: names at an edit distance of at most 2 (1 for names of up to 3 letters); if there are none, those that
- * contain a name of 3 letters or more, or have 4 letters or more and are contained in the name. */
+/* suggest_try is called for each known name. The best candidate is the one at the least edit distance of at most 2 (1
+ * for names of up to 3 letters); without such, one that contains the name, if that has 3 letters or more, or one of 4
+ * letters or more that the name contains. */
 struct suggestion suggest_begin(const char *name);
 void suggest_try(struct suggestion *, const char *candidate);

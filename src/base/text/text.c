@@ -5,7 +5,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-/* The value of a digit in any base up to 16; larger of another letter. */
+/* The value of a digit in any base up to 16; 16 for any other letter. */
 static unsigned digit_of(char letter)
 {
     unsigned small = (unsigned)letter | 32;

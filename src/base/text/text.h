@@ -14,7 +14,7 @@ bool text_digits(const char *text, uint64_t *number, const char **rest);
 /* The whole text is a decimal number from `least` to `most`. `number` changes only then. */
 bool text_number(const char *text, uint64_t least, uint64_t most, uint64_t *number);
 
-/* The whole text is such a number; 0x begins a hexadecimal one. */
+/* The whole text is a number from `least` to `most`: decimal, or after 0x hexadecimal. `number` changes only then. */
 bool text_number_or_hex(const char *text, uint64_t least, uint64_t most, uint64_t *number);
 
 /* "7", or "1-20": the numbers at the beginning, `rest` after them. False, too, if the last is below the first. */
@@ -32,7 +32,7 @@ struct text_unit {
 /* "1.5ms": the whole text is a decimal number with one of the units. False, too, for more than `most`. */
 bool text_quantity(const char *text, const struct text_unit *units, double most, double *value);
 
-/* A part of a text, which ends in no zero. */
+/* A part of a text; no zero ends it. */
 struct text_part {
     const char *at;
     size_t length;
@@ -47,15 +47,15 @@ bool text_next(const char **list, const char *separators, struct text_part *part
 /* "!a,b" is a list of all but these: skips the "!". True: it was there. */
 bool text_excludes(const char **list);
 
-/* Returns the text without the blanks around it, whose end is cut off. */
+/* Cuts the blanks off the end of the text, and returns its first letter that is no blank. */
 char *text_trim(char *text);
 
-/* Cuts "key = value" at the sign, and blanks away around both. Returns the value; NULL if no sign is there. */
+/* Cuts "key = value" at the sign, and trims both. Returns the value; NULL if no sign is there. */
 char *text_key_value(char *line, char **key);
 
 /* Reads the beginning of a file, as a text that ends in a zero. False: the file is empty or can't be read, and the text
  * is "". */
 bool text_read_at(int directory, const char *path, char *text, size_t size);
 
-/* Writes a sentence as snprintf does; its value is `result`, for functions that return that they refuse. */
+/* Writes a sentence as snprintf does, and has the value `result`: so a function refuses and explains in one return. */
 #define SAY_AND(result, to, size, ...) ((void)snprintf(to, size, __VA_ARGS__), (result))
