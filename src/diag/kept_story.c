@@ -13,13 +13,13 @@
 #include "diag/log.h"
 #include "diag/shared_file.h"
 
-/* Written before the process has a queue pair, and by the child of a fork before it makes one. */
+/* All paths are written before the process has a queue pair, and by the child of a fork before it makes one. */
 static char path[PATH_MAX / 16];
 static char directory[PATH_MAX / 16];
 static char asked[PATH_MAX]; /* the user's file (SOFTVERBS_STORY); "": no file */
 static atomic_uint count;
 
-/* A file of this name is an earlier process's, unless this one was here before. */
+/* Removes a file of this name, which an earlier process has left, unless it is already this process's own. */
 void kept_story_place(const char *where, unsigned slot)
 {
     char now[sizeof path];

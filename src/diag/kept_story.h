@@ -1,17 +1,17 @@
 /* The stories of queue pairs that failed, in a file of the host's directory beside the last lines of the log
- * (last_lines.h): `softverbs why --last --qp` explains by it what happened in a process that has ended. Each story is a
- * line of JSON (docs/reference/json.md). The file has mode 0600, and is removed as files of last lines are. The same
- * lines are appended to the file that the user named (SOFTVERBS_STORY), if any. Thread-safe; a story that can't be
- * written is not kept. */
+ * (last_lines.h): `softverbs why --last --qp` explains from this file what happened in a process that has ended. Each
+ * story is a line of JSON (docs/reference/json.md). The file has mode 0600, and is removed as files of last lines are.
+ * The same lines are appended to the file that the user named (SOFTVERBS_STORY), if any. Thread-safe; a story that can't
+ * be written is not kept. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
 enum {
-    KEPT_STORIES = 8,               /* the first of a process are kept */
-    KEPT_STORY_BYTES = 1 << 15,     /* the most of a story */
-    KEPT_STORY_FILE_BYTES = 1 << 19 /* each story and its renewal; a reader need not read more */
+    KEPT_STORIES = 8,               /* so many of a process are kept, the first */
+    KEPT_STORY_BYTES = 1 << 15,     /* the longest story */
+    KEPT_STORY_FILE_BYTES = 1 << 19 /* all stories with a renewal of each; a reader need not read more */
 };
 
 #define KEPT_STORY_SUFFIX ".story" /* the end of the file's name, last-PID-SLOT.story */
@@ -28,5 +28,6 @@ typedef void kept_story_adder(const char *line, size_t size);
 /* Adds a story: a line, with its end. */
 kept_story_adder kept_story_add;
 
-/* Adds the newer story of a queue pair that has one already; once for each. A reader takes the later one. */
+/* Adds a newer story of a queue pair that has one already; the caller does that once for each queue pair. A reader
+ * takes the later story. */
 kept_story_adder kept_story_renew;

@@ -18,7 +18,7 @@
 #include "diag/clean.h"
 #include "diag/output.h"
 
-/* A line that can't be kept at once is lost. */
+/* Guards `last`. A line is lost if another thread is within for long. */
 static alone within;
 
 static struct {
@@ -49,7 +49,7 @@ struct sweep {
     struct timespec oldest_time;
 };
 
-/* Programs that end one after another leave all files within a second. */
+/* Compares nanoseconds, too: programs that end one after another leave all their files within a second. */
 static bool is_before(const struct timespec *time, const struct timespec *other)
 {
     return time->tv_sec != other->tv_sec ? time->tv_sec < other->tv_sec : time->tv_nsec < other->tv_nsec;
@@ -71,7 +71,8 @@ static void sweep_one(struct sweep *sweep, int directory, const char *name, time
     }
 }
 
-/* True: one more is too many. */
+/* Removes the files that are too old, and the oldest other one where there is no place for one more. True: there still
+ * is no place. */
 static bool sweep(const char *path)
 {
     struct sweep sweep = {0};
@@ -95,7 +96,7 @@ void last_lines_make_room(const char *path)
         ;
 }
 
-/* -- another process's, which may have ended */
+/* -- lines of another process, which may have ended */
 
 struct file {
     struct last_lines_head head;
@@ -150,7 +151,7 @@ bool last_lines_find(const char *directory, int pid, unsigned slot, const char *
     return found;
 }
 
-/* -- this process's */
+/* -- lines of this process */
 
 static bool write_at(const struct output *file, const void *data, size_t size, size_t offset)
 {

@@ -48,5 +48,6 @@ bool last_lines_find(const char *directory, int pid, unsigned slot, const char *
 /* Adds a line, without its end. It is not kept if another thread takes long to add one. */
 void last_lines_add(const char *line);
 
-/* Removes this user's files that are too old, or the oldest if one more were too many; also stories (kept_story.h). */
+/* Removes this user's files that are too old, and the oldest if one more would be too many; also files of stories
+ * (kept_story.h). */
 void last_lines_make_room(const char *directory);

@@ -23,10 +23,10 @@
 enum { LINE = LAST_LINES_TEXT };
 
 _Atomic int log_threshold;
-static enum log_level printed; /* up to this level; lines beyond are kept only (last_lines.h) */
+static enum log_level printed; /* lines up to this level are printed; others are kept only (last_lines.h) */
 static struct output output = OUTPUT_STDERR;
 static bool silenced;      /* SOFTVERBS_LOG=none */
-static bool terminal_only; /* stderr is looked at before each line: a program may turn it elsewhere */
+static bool terminal_only; /* each line is printed only if stderr is a terminal then: a program may redirect it */
 static bool for_github;
 
 static void read_level(const char *level)
@@ -80,7 +80,7 @@ bool log_shown(enum log_level level)
 
 /* -- one line */
 
-/* Writes the line as its reader has it, and returns the length; 0: as it is. */
+/* Writes the line to `to` in the form for its reader, and returns the length; 0: the reader gets the line as it is. */
 static size_t for_reader(const char *line, char *to, size_t size)
 {
     if (for_github)
@@ -98,7 +98,7 @@ static void print_line(char *line, size_t length)
     log_room_write(&output, text, length); /* a full disk or closed stderr must not disturb the program */
 }
 
-/* The line has room for its end. */
+/* `line` has room for a line end. */
 static void deliver(bool print, char *line, size_t length)
 {
     int saved = errno, before = uncancelled_begin();
@@ -168,7 +168,7 @@ void log_always(const char *format, ...)
     va_end(arguments);
 }
 
-/* The most lines of a kind in a second: fewer where no level was asked for or nothing is printed. */
+/* The most lines of a kind in a second: fewer where the user asked for no level, or nothing is printed. */
 static unsigned lines_most(void)
 {
     return terminal_only || printed == LOG_NONE ? LOG_LINES_ON_TERMINAL : LOG_LINES_A_SECOND;

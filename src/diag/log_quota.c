@@ -44,7 +44,7 @@ bool log_quota_is_used_up(unsigned kind, unsigned most)
 
 void log_quota_settle(bool now, void (*tell)(unsigned kind, const char *name, unsigned omitted))
 {
-    static atomic_uint settled; /* the second of the last search: a storm of lines does not need one for each */
+    static atomic_uint settled; /* the second of the last search: a storm of lines needs no search for each line */
     if (!atomic_load_explicit(&any_omitted, memory_order_relaxed))
         return;
     unsigned second = this_second();

@@ -14,7 +14,7 @@ enum { ROOM = 64 << 10 };
 
 static alone within;
 static atomic_bool waits;
-static atomic_uint lost; /* lines since the last line that said so */
+static atomic_uint lost; /* lines that were lost and that no line has reported yet */
 
 /* Kept lines; the first may have been written in part. */
 static struct {
@@ -42,7 +42,7 @@ static bool enter(void)
     return true;
 }
 
-/* The length of whole lines that a pipe takes at once, so that no other process writes between them; one at least. */
+/* The length of the lines, one at least, that a pipe takes at once, so that no other process writes between them. */
 static size_t take_lines(const char *text, size_t length)
 {
     size_t most = length < PIPE_BUF ? length : PIPE_BUF;

@@ -13,11 +13,11 @@
  */
 void log_room_write(const struct output *, const char *line, size_t length);
 
-/* Writes the kept lines that there is room for. Costs two loads if there are no kept lines. */
+/* Writes the kept lines for which there is room. Costs two loads if log_room_waits returns false. */
 void log_room_settle(const struct output *);
 
 /* log_room_settle that waits for the reader: a fifth of a second while it takes nothing, two seconds at most. */
 void log_room_end(const struct output *);
 
-/* Returns true if there are kept lines. */
+/* Returns true if lines are kept, or were lost and no line has reported that yet. */
 bool log_room_waits(void);

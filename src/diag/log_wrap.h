@@ -5,7 +5,7 @@
 
 enum { LOG_WRAP_INDENT = 4 };
 
-/* Columns of the terminal that the descriptor is; 0: it is no terminal, or does not know. errno may change. */
+/* Columns of the terminal that the descriptor is; 0: it is no terminal, or one that does not know. errno may change. */
 size_t log_wrap_columns(int fd);
 
 /* Writes the line to `to`, broken between words where it is wider than `columns`, and returns the length; each line but

@@ -18,7 +18,7 @@ enum { LINKS_MOST = 40, AGAIN = -2 };
 /* A path, name by name. */
 struct walk {
     int at;              /* the directory that has been reached */
-    struct stat status;  /* the directory's */
+    struct stat status;  /* of that directory */
     char rest[PATH_MAX]; /* the rest of the path, from `done` on */
     size_t done;
     char name[NAME_MAX + 1];
@@ -32,7 +32,7 @@ static int fail(int error)
     return -1;
 }
 
-/* Takes the place of the directory that was reached before. */
+/* Continues from this directory in place of the one before it. */
 static int reach(struct walk *walk, int directory)
 {
     if (directory < 0)
@@ -78,7 +78,7 @@ static bool is_trusted(const struct walk *walk, int entry, const struct stat *fo
            !(S_ISREG(found->st_mode) && found->st_nlink > 1);
 }
 
-/* Links of /proc lead to files without a name. */
+/* Links of /proc may lead to files without a name, so they are opened and not read. */
 static bool is_of_proc(int directory)
 {
     struct statfs system;
@@ -102,7 +102,7 @@ static int follow(struct walk *walk, int link, int flags)
     return start(walk);
 }
 
-/* A found file may be replaced before it is opened, but then it is looked at again. */
+/* Another user may replace the file before it is opened, so the opened one must be the one that was judged. */
 static int open_found(struct walk *walk, const struct stat *found, int flags)
 {
     struct stat status;

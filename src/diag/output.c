@@ -67,7 +67,7 @@ static ssize_t write_a_little(int descriptor, const void *data, size_t length)
     return write(descriptor, data, length < LITTLE ? length : LITTLE);
 }
 
-/* Opens a terminal anew: only a file description of our own does not wait. */
+/* Opens a terminal anew: only a write to an open file description of our own, with O_NONBLOCK, does not wait. */
 static ssize_t write_opened_anew(int descriptor, const void *data, size_t length)
 {
     char path[32];
@@ -95,12 +95,12 @@ static ssize_t write_without_waiting(int descriptor, mode_t mode, const void *da
     return unknown ? write_opened_anew(descriptor, data, length) : written;
 }
 
-/* Half a text is of no use. A pipe grows as far as the system lets it. */
+/* Makes a pipe that has no room for the whole text larger, as far as the system permits: half a text is of no use. */
 static bool pipe_has_room(int descriptor, size_t length)
 {
     int unread = 0, size = fcntl(descriptor, F_GETPIPE_SZ);
     if (length <= PIPE_BUF || size < 0 || ioctl(descriptor, FIONREAD, &unread))
-        return true;                                    /* it takes all or nothing by itself, or says why */
+        return true;                                    /* the write takes all or nothing, or says why */
     size_t needed = (size_t)unread + length + PIPE_BUF; /* other writers can't use the rest of the last page */
     return needed <= (size_t)size || needed > INT_MAX || fcntl(descriptor, F_SETPIPE_SZ, (int)needed) >= (int)needed;
 }

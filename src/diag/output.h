@@ -7,7 +7,7 @@
 
 struct output {
     int descriptor;
-    bool known; /* the opened file is known: */
+    bool known; /* the opened file has this device and inode: */
     dev_t device;
     ino_t inode;
 };

@@ -14,7 +14,7 @@ int shared_file_append(const char *path, bool made, const void *record, size_t l
  * begins with something else; EBUSY: another process, which may be stopped, is beginning it. */
 int shared_file_open(struct output *, const char *path, const void *head, size_t length);
 
-/* Empties a file unless a process has it open (where its system has no locks, always). `is_ours` judges the first
+/* Empties a file unless a process has it open (always, where the file system has no locks). `is_ours` judges the first
  * SHARED_FILE_LOOK bytes, or as many as there are. 0 or errno; EEXIST: it is not ours. */
 enum { SHARED_FILE_LOOK = 64 };
 int shared_file_empty(const char *path, bool (*is_ours)(const void *found, size_t length));
