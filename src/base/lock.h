@@ -30,25 +30,19 @@
 #ifdef LOCK_CHECKS
 #include "base/lock_checks.h"
 #define LOCK_CHECK struct lock_check check;
-#define LOCK_INITIAL(order)                                                                                            \
-    {                                                                                                                  \
-        .check = {.rank = (order) }                                                                                    \
-    }
-#define MUTEX_INITIAL(order)                                                                                           \
-    {                                                                                                                  \
-        .mutex = PTHREAD_MUTEX_INITIALIZER, .check = {.rank = (order) }                                                \
-    }
+#define LOCK_CHECK_INITIAL(order) .check = {.rank = (order)}
 #else
 #define LOCK_CHECK
+#define LOCK_CHECK_INITIAL(order)
+#endif
 #define LOCK_INITIAL(order)                                                                                            \
     {                                                                                                                  \
-        0                                                                                                              \
+        .taken = 0, LOCK_CHECK_INITIAL(order)                                                                          \
     }
 #define MUTEX_INITIAL(order)                                                                                           \
     {                                                                                                                  \
-        .mutex = PTHREAD_MUTEX_INITIALIZER                                                                             \
+        .mutex = PTHREAD_MUTEX_INITIALIZER, LOCK_CHECK_INITIAL(order)                                                  \
     }
-#endif
 
 struct lock {
     atomic_uchar taken;

@@ -9,7 +9,6 @@ enum reason {
     REASON_NONE = 0,
 #define REASON(number, name, sentence) REASON_##name = number,
 #include "diag/diag.def"
-#undef REASON
 };
 
 /* The English sentence of a reason; "unknown reason" for a number that is not in diag.def. Never NULL. */

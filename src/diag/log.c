@@ -187,13 +187,6 @@ bool log_leaves_out(enum log_level level, enum reason reason)
     return !log_wanted(level) || log_quota_is_used_up(reason, lines_most());
 }
 
-static void write_reason(enum log_level level, const char *suffix, const char *format, va_list arguments)
-{
-    int saved = errno;
-    write_line(log_shown(level), suffix, format, arguments);
-    errno = saved;
-}
-
 void log_reason(enum log_level level, enum reason reason, const char *format, ...)
 {
     if (!is_admitted(level, reason, NULL))
@@ -202,7 +195,7 @@ void log_reason(enum log_level level, enum reason reason, const char *format, ..
     snprintf(suffix, sizeof suffix, ": %s (reason %u)", reason_sentence(reason), reason);
     va_list arguments;
     va_start(arguments, format);
-    write_reason(level, suffix, format, arguments);
+    write_line(log_shown(level), suffix, format, arguments);
     va_end(arguments);
 }
 
@@ -214,7 +207,7 @@ void log_cause(enum log_level level, enum reason reason, const char *format, ...
     snprintf(suffix, sizeof suffix, " (reason %u)", reason);
     va_list arguments;
     va_start(arguments, format);
-    write_reason(level, suffix, format, arguments);
+    write_line(log_shown(level), suffix, format, arguments);
     va_end(arguments);
 }
 
@@ -224,6 +217,6 @@ void log_limited(enum log_level level, unsigned kind, const char *name, const ch
         return;
     va_list arguments;
     va_start(arguments, format);
-    write_reason(level, "", format, arguments);
+    write_line(log_shown(level), "", format, arguments);
     va_end(arguments);
 }

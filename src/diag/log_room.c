@@ -99,11 +99,15 @@ static void write_or_keep(const struct output *output, const char *line, size_t 
     write_kept(output);
 }
 
+bool log_room_waits(void)
+{
+    return atomic_load(&waits) || atomic_load(&lost);
+}
+
 void log_room_write(const struct output *output, const char *line, size_t length)
 {
     size_t done = 0;
-    bool free_way = !atomic_load(&waits) && !atomic_load(&lost);
-    if (free_way && ((done = output_write(output, line, length)) == length || errno != EAGAIN))
+    if (!log_room_waits() && ((done = output_write(output, line, length)) == length || errno != EAGAIN))
         return;
     if (!enter()) {
         atomic_fetch_add(&lost, 1);
@@ -115,7 +119,7 @@ void log_room_write(const struct output *output, const char *line, size_t length
 
 void log_room_settle(const struct output *output)
 {
-    if ((!atomic_load(&waits) && !atomic_load(&lost)) || !enter())
+    if (!log_room_waits() || !enter())
         return;
     write_kept(output);
     if (say_lost())
@@ -135,9 +139,4 @@ void log_room_end(const struct output *output)
         before = kept.used;
         poll(&(struct pollfd){.fd = output->descriptor, .events = POLLOUT}, 1, STEP);
     }
-}
-
-bool log_room_waits(void)
-{
-    return atomic_load(&waits) || atomic_load(&lost);
 }

@@ -8,7 +8,6 @@ static const struct {
 } reasons[] = {
 #define REASON(number, name, sentence) {number, #name, sentence},
 #include "diag/diag.def"
-#undef REASON
 };
 
 enum { REASONS = sizeof(reasons) / sizeof(*reasons) };

@@ -174,7 +174,6 @@ static void each_reason_that_is_counted_has_a_place_of_its_own(void **state)
     counted += counts_place(number) != 0;                                                                              \
     assert_int_equal(counts_reason(counts_place(number)), counts_place(number) ? (number) : 0);
 #include "diag/diag.def"
-#undef REASON
     assert_int_equal(counted, COUNTS_REASONS - 1);
     assert_int_equal(counts_place(REASON_NO_ANSWER), 0);
     assert_int_equal(counts_place(REASON_PEER_NOT_READY), 0);
