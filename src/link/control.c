@@ -14,10 +14,10 @@
 
 enum { DESCRIPTORS_MAX = 4 };
 
-/* `looks` is odd while a look is under way. An interrupted look continues. A message sent after loading it is taken
- * by the look that was under way then or by a later one, and the look that takes it ends with the value of
- * control_inbox_before or with a higher one. (Load it before sending: a fast receiver may have taken the message and
- * sleep again when the sender loads it afterwards, and the sender would wait for its next look in vain.) */
+/* `looks` is odd while a look is under way. A look that was interrupted continues. A message that is sent after `looks`
+ * was loaded is taken by the look that was under way then or by a later one, and the look that takes it ends with the
+ * value of control_inbox_before or with a higher one. (Load `looks` before sending: a fast receiver may have taken the
+ * message and sleep again when the sender loads it afterwards, and the sender would wait for its next look in vain.) */
 void control_inbox_begin(struct control_inbox *box)
 {
     if (atomic_load_explicit(&box->looks, memory_order_relaxed) % 2 == 0)
@@ -59,9 +59,9 @@ static int send_now(int socket, const struct msghdr *datagram)
     return error;
 }
 
-/* A socket that refuses with EAGAIN means one of two things: the receiver's queue is full, or other receivers have
- * not read as many messages as this socket may have under way. A socket that has sent nothing yet distinguishes
- * them, and delivers the message in the second case. Its messages stay when it is closed. */
+/* EAGAIN means one of two things: the receiver's queue is full, or as many messages of this socket as it may have under
+ * way are unread at other receivers. A socket that has sent nothing yet distinguishes them, and delivers the message in
+ * the second case. Its messages stay when it is closed. */
 static int send_from_another(const struct msghdr *datagram)
 {
     int before = uncancelled_begin();
@@ -139,7 +139,7 @@ struct enclosed {
     struct ucred sender;
 };
 
-/* Keeps the first two and closes the rest. */
+/* Keeps the first two descriptors and closes the rest. */
 static void take_descriptors(const struct cmsghdr *header, struct enclosed *enclosed)
 {
     unsigned count = (unsigned)((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));

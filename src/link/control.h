@@ -25,9 +25,9 @@ struct control_message {
     uint32_t slot;          /* the sender's */
     uint32_t generation;    /* the sender's */
     uint32_t to_generation; /* the receiver's: a message to the slot's previous owner is thrown away */
-    /* The sender's, from the kernel (control_take); 0: the sender's namespace is not visible here. */
+    /* The sender's process ID, from the kernel (control_take); 0: its PID namespace is not visible here. */
     int32_t pid;
-    uint32_t uid; /* the user that the sender works for, from the kernel too */
+    uint32_t uid; /* the sender's effective user, from the kernel, too */
     uint32_t unused;
     uint64_t proof_address; /* attach: where in the sender's memory... */
     uint64_t proof_value;   /* ...this value is, so that the receiver can try whether it can read there */

@@ -64,10 +64,10 @@ static enum direct_outcome direct_outcome_of(const struct direct_access *access,
 struct direct_call {
     struct iovec local[PAYLOAD_PIECES_MAX + 2 * (1 + DIRECT_MORE)];
     unsigned local_count;
-    uint64_t memory[1 + DIRECT_MORE]; /* as it is to be judged */
+    uint64_t memory[1 + DIRECT_MORE]; /* the addresses that are judged */
     struct direct_target *targets;    /* the same addresses, where the owner can change them */
-    const struct iovec *piece;        /* of the access, the next; */
-    size_t taken;                     /* bytes of it that are among `local` */
+    const struct iovec *piece;        /* the next of the access's pieces; */
+    size_t taken;                     /* bytes of that piece that are in `local` */
 };
 
 _Static_assert(!DIRECT_IN_ORDER || (sizeof(struct direct_target) == sizeof(struct iovec) &&
@@ -79,7 +79,7 @@ static const struct published_question *direct_question(const struct direct_acce
     return number ? &access->more[number - 1] : &access->question;
 }
 
-/* The next bytes of the access's memory. */
+/* Adds the next bytes of the access's memory to `local`. */
 static void direct_add_local(struct direct_call *call, size_t length)
 {
     while (length) {
@@ -158,8 +158,8 @@ static enum direct_outcome direct_do_write(const struct direct_desk *desk, struc
     return outcome;
 }
 
-/* A separate function, as a READ asks it before and after the system call, when the processor may still have the
- * lines of code of the first call. A WRITE, which asks once, is faster inlined. */
+/* A separate function, as a READ calls it before and after the system call, when the processor may still have the
+ * code of the first call in its cache. A WRITE, which judges once, is faster with published_permits inlined. */
 cold __attribute__((flatten)) static bool direct_may_read(const struct published *published,
                                                           const struct published_question *question, uint64_t *memory)
 {
@@ -181,7 +181,7 @@ static enum direct_outcome direct_do_read(const struct direct_desk *desk, const 
     return holds ? outcome : DIRECT_DECLINED;
 }
 
-/* The seat is this thread's. */
+/* No other thread has the seat meanwhile, so no addition needs to be atomic. */
 static void direct_count(struct direct_seat *seat, const struct direct_access *access)
 {
     _Atomic uint64_t *works = access->question.write ? &seat->writes : &seat->reads;
@@ -239,12 +239,12 @@ bool direct_is_under_way(const struct direct_seats *seats, const uint32_t seen[D
     return false;
 }
 
-/* No address of a program has this bit. It is in the highest byte, so the kernel reads meanwhile the old address or one
- * that faults. */
+/* No address of a program has this bit. It is in the highest byte, so a kernel that reads the address while the bit is
+ * set gets the old address or one that faults. */
 #define DIRECT_NOWHERE (UINT64_C(1) << 63)
 
-/* A call whose first target faults ends there, and writes nothing. The targets were written before the number became
- * odd, and are not until it has changed. */
+/* A call whose first target faults ends there, and writes nothing. The requester wrote the targets before the number
+ * became odd, and writes them again only after it has changed. */
 void direct_forbid(struct direct_seats *seats, const uint32_t seen[DIRECT_SEATS])
 {
     for (unsigned i = 0; i < DIRECT_SEATS; i++)
@@ -252,7 +252,8 @@ void direct_forbid(struct direct_seats *seats, const uint32_t seen[DIRECT_SEATS]
             atomic_fetch_or(&seats->at[i].targets[0].address, DIRECT_NOWHERE);
 }
 
-/* A Dekker pair: either the requester, which announces first, finds the seat shut, or we find its announcement. */
+/* A Dekker pair: the requester announces and then loads `shut`, we set `shut` and then look for announcements. So the
+ * requester finds the seat shut, or we find its announcement. */
 void direct_shut(struct direct_seats *seats)
 {
     uint32_t seen[DIRECT_SEATS];

@@ -41,10 +41,10 @@ struct direct_target {
 
 /* A place where a process announces its accesses, for one thread at a time. */
 struct direct_seat {
-    _Alignas(64) atomic_uint taken;        /* odd: an access is under way; counts up at its begin and its end */
-    atomic_uint shut;                      /* by the owner: it looks at the seat no more, so nothing may be written */
-    _Atomic uint64_t writes, reads, bytes; /* accesses done from this seat, for the owner's counters */
-    struct direct_target targets[1 + DIRECT_MORE]; /* of the WRITEs under way; the first address by the owner, too */
+    _Alignas(64) atomic_uint taken;                /* odd: an access is under way; counts up at its begin and its end */
+    atomic_uint shut;                              /* the owner looks at the seat no more, so nothing may be written */
+    _Atomic uint64_t writes, reads, bytes;         /* accesses done from this seat, for the owner's counters */
+    struct direct_target targets[1 + DIRECT_MORE]; /* of the WRITEs under way; the owner may change the first address */
 };
 
 /* The seats in the memory of a ring; written by the process that writes the ring. */

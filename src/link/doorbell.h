@@ -18,8 +18,8 @@
  * kernel offers it the sleeper fences for both (`fences`): its fence falls somewhere into the sender's sequence; if
  * before the load, the load sees SLEEPING; if after, the write to the ring is visible when the sleeper looks.
  *
- * A sleeper may begin to fence at any time (attention_fence). A sender that sees it already, while the present sleep
- * did not, loads attention after `fences` was set, and that was after the sleeper's store of SLEEPING: it rings. */
+ * A sleeper may begin to fence at any time (attention_fence). If the present sleep began without that, a sender that
+ * sees FENCES_OFFERED loads attention after `fences` was set, so after the sleeper's store of SLEEPING: it rings. */
 #pragma once
 
 #include <stdatomic.h>
@@ -49,7 +49,7 @@ struct attention {
 
 struct doorbell {
     struct attention *attention;    /* of the process to wake */
-    bool prepared;                  /* we have done fence_everywhere_prepare */
+    bool prepared;                  /* fence_everywhere_prepare returned true in our process */
     int waker;                      /* the eventfd that wakes it, if it is this process; -1: it takes a message */
     int socket;                     /* ours, to send from */
     struct control_message message; /* our process, and to_generation */

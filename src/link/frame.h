@@ -18,13 +18,13 @@ enum frame_kind {
     FRAME_LRH_GRH = 6,  /* as FRAME_LRH with a GRH: LRH, GRH (40 bytes), BTH and so on */
     FRAME_XRC = 7,      /* headers: a control message between two processes that share an XRC domain
                            (verbs/kinds/xrc/xrc_control.h) */
-    FRAME_CAPTURED = 8, /* headers: 4 bytes, what its sender captured of it (enum frame_way); then as FRAME_ROCE, which
-                           a process that captures replaces with this */
+    FRAME_CAPTURED = 8, /* sent in place of FRAME_ROCE by a process that captures. Headers: 4 bytes, what it has
+                           captured (enum frame_way), then BTH and extension headers */
     FRAME_KINDS
 };
 
-/* Fields that a network's headers would have, of a packet without such headers, for the capture of its receiver. A
- * number in network order; 0: not known. */
+/* Where in the first 4 bytes of FRAME_CAPTURED, a number in network order, the fields of a network's headers are, which
+ * the packet does not have: the receiver captures them, too. The number is 0 where they are not known. */
 enum frame_way {
     FRAME_WAY_CLASS = 0,  /* where the traffic class begins, 8 bits */
     FRAME_WAY_HOPS = 8,   /* the hop limit, 8 bits */

@@ -55,7 +55,7 @@ static bool replace(struct guard_region *region)
     return replaced;
 }
 
-/* A thread that faults in it uses it, so it is not removed meanwhile. */
+/* A thread that faults in a region uses it, so the region is not removed meanwhile. */
 static bool replace_region(int number, const siginfo_t *info)
 {
     for (unsigned i = 0; number == SIGBUS && i < REGIONS; i++) {
@@ -78,7 +78,7 @@ static uintptr_t guard_untagged(uintptr_t at)
 #endif
 }
 
-/* The processor does not report an address that cannot be one. */
+/* For an address that no memory can have, the processor reports a fault without an address (SI_KERNEL). */
 static bool is_accessed(const struct guarded_section *section, const siginfo_t *info)
 {
     uintptr_t at = guard_untagged((uintptr_t)info->si_addr);
@@ -129,8 +129,8 @@ static bool recover(const siginfo_t *info, ucontext_t *context)
 
 #endif
 
-/* Sent again with all that was known about it, the signal waits until our handler returns: it then ends the process at
- * the instruction where it happened. */
+/* Sends the signal again, with all that was known about it. It waits until our handler returns, and then ends the
+ * process at the instruction where it happened. */
 static void end_by_default(int number, siginfo_t *info)
 {
     int saved = errno;
@@ -318,8 +318,8 @@ void guard_end_opened(void)
     pthread_sigmask(SIG_BLOCK, &closed, NULL);
 }
 
-/* The coarse clock is up to 4 ms slower than the clock of the other calls. A thread that makes both kinds of calls
- * would find the tick changed each time, so the next tick is as good. */
+/* The coarse clock is up to 4 ms behind the clock of the other calls. A thread that makes both kinds of calls would
+ * find the tick changed each time, so a look in the next tick counts as well. */
 bool guard_begin_now(void)
 {
     struct timespec now;

@@ -7,8 +7,8 @@
  * Each time this is another entry function with its own copy of the program's handler, so a program that restores or
  * calls the handler that it found gets the one it had then.
  *
- * A thread that blocks one of the signals would be killed by a fault; so the mask is looked at as often, and such a
- * thread opens it between begin and end. */
+ * A fault would kill a thread that blocks one of the signals. So each thread looks at its mask every 4 ms, too, and
+ * opens it between begin and end where it blocks one. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,8 +21,8 @@
 /* Takes the signals. Thread-safe; further calls look whether we still have them. */
 void guard_start(void);
 
-/* Around accesses of wire/guarded.h, on any thread, with the time (of CLOCK_MONOTONIC, give or take some
- * milliseconds). They nest. `end` takes what `begin` returned. */
+/* Called around accesses of wire/guarded.h, on any thread. `now` is the time of CLOCK_MONOTONIC, give or take some
+ * milliseconds. Pairs nest; guard_end takes what guard_begin returned. */
 static inline bool guard_begin(nanos now);
 /* Begins with the time now, read in the cheapest way. */
 bool guard_begin_now(void);
@@ -63,7 +63,7 @@ uintptr_t guard_protected_end(uintptr_t at);
 enum { GUARD_TICK = 22 }; /* a tick is 2^22 ns */
 
 struct guard_thread {
-    uint32_t looked; /* tick in which the thread's mask was found open; never current where it blocks */
+    uint32_t looked; /* tick in which the thread was last found to block none of the signals */
     uint8_t closes;  /* between a begin that opened the mask and its end: a bit for each signal that was blocked */
 };
 extern _Thread_local struct guard_thread guard_thread __attribute__((tls_model("initial-exec")));

@@ -5,7 +5,7 @@ static _Atomic uint64_t *word_of(struct marks *marks, unsigned number)
     return &marks->of[number / MARKS_OF_A_WORD % MARKS_WORDS];
 }
 
-/* A bit that is set, and then `raised`, need not be set again: the reader has yet to take it. */
+/* If the bit is set, and then `raised` is, too, nothing need be set: the reader has yet to take the bit. */
 void marks_set(struct marks *marks, unsigned number)
 {
     uint64_t bit = UINT64_C(1) << number % MARKS_OF_A_WORD;

@@ -27,8 +27,8 @@ struct published_file {
 #define F_SEAL_FUTURE_WRITE 0x0010 /* Linux 5.1 */
 #endif
 
-/* The last two are set when the owner has its own mapping: after that no process maps the file writable, no page of it
- * can be removed, and the seals stay. */
+/* Set when the owner has its own mapping: after that no process maps the file writable, no page of it can be removed,
+ * and the seals stay. */
 static const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
 
 static int published_map_as(struct published *published, int descriptor, int protection)
@@ -121,8 +121,8 @@ bool published_key(struct published *published, uint32_t key, const struct publi
     return true;
 }
 
-/* Numbers of a process end in few blocks, but two may meet at one place; their queue pairs' threads then race for it.
- */
+/* The numbers of a process are of a few blocks, but two numbers may have one place; then the threads of both queue
+ * pairs race for it. */
 bool published_queue_pair(struct published *published, uint32_t number, const struct published_queue_pair *from)
 {
     struct published_queue_pair *to = published->file ? published_queue_pair_at(published, number) : NULL;
@@ -192,8 +192,8 @@ static bool published_key_permits(const struct published_key *key, const struct 
            offset <= key->length - question->length;
 }
 
-/* READs that are done one after the other are never too many at once, but as packets they may be. So the responder
- * counts them where the asking queue pair may have more outstanding than this one keeps results for. */
+/* READs that are done one after the other are never too many at once, but as packets they may be. So they stay packets,
+ * which the responder counts, where the asking queue pair may have more outstanding than this one keeps results for. */
 static bool published_queue_pair_permits(const struct published_queue_pair *queue_pair,
                                          const struct published_question *question)
 {

@@ -83,7 +83,8 @@ bool published_withdraw_queue_pair(struct published *, uint32_t number);
 
 /* --- a peer */
 
-/* Maps a peer's. 0 or errno; EINVAL: not a memfd of this layout with these seals. The descriptor stays the caller's. */
+/* Maps what a peer publishes. 0 or errno; EINVAL: not a memfd of this layout with these seals. The descriptor stays the
+ * caller's. */
 int published_map(struct published *, int descriptor);
 
 /* An access, to be judged as the owner's responder would. For a WRITE only the answer counts that a peer gets after
@@ -91,7 +92,7 @@ int published_map(struct published *, int descriptor);
 struct published_question {
     bool write;
     uint32_t number, own_number; /* of the queue pair asked, and of the requester */
-    uint32_t first_psn, own_psn; /* its rq_psn and sq_psn, as the asking queue pair has them */
+    uint32_t first_psn, own_psn; /* rq_psn and sq_psn of the asking queue pair */
     uint32_t key;
     uint64_t address;
     uint32_t length;        /* not 0 */

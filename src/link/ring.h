@@ -71,13 +71,13 @@ bool ring_ready(struct ring_writer *);
 bool ring_is_known_ready(const struct ring_writer *);
 /* Asks the reader to report when there is room (ring_publish); true: there is room by now. */
 bool ring_ask(struct ring_writer *);
-/* Asks like ring_ask, on any thread, before it sleeps; for one that has asked once, and knows what was published. */
+/* Asks as ring_ask does, on any thread and without the lock, before the thread sleeps; ring_ask was called before. */
 bool ring_got_room(struct ring_writer *);
 
-/* Writes a frame; its payload as a reference (`as_reference`, never longer than PAYLOAD_PIECES_MAX pieces) that is
- * valid in this epoch, with the first RING_PREFIX bytes, if it has as many and this thread can read them; or as its
- * bytes. A payload that can't be pulled is not sent (FRAME_SENT), and neither is one of more than
- * LINK_REFERENCE_SEGMENT or LINK_SEGMENT bytes (FRAME_TOO_LONG). */
+/* Writes a frame with the bytes of its payload. With `as_reference` it has instead a reference to the payload, of at
+ * most PAYLOAD_PIECES_MAX pieces, which is valid in this epoch, and the first RING_PREFIX bytes, if the payload has as
+ * many and this thread can read them. A payload that can't be pulled is not sent (FRAME_SENT), and neither is one of
+ * more than LINK_SEGMENT bytes, or LINK_REFERENCE_SEGMENT by reference (FRAME_TOO_LONG). */
 enum frame_sent ring_write(struct ring_writer *, const struct frame *, bool as_reference);
 
 /* Writes the last frame; there is always room for it. */
@@ -112,7 +112,7 @@ struct ring_reader {
     _Atomic uint64_t head; /* where the next frame starts; ring_waiting reads it from other threads */
     uint64_t published;    /* the head that the writer knows */
     uint64_t asked;        /* the head when last we looked whether the writer waits for room */
-    uint32_t length;       /* of the frame between ring_read and ring_release; 0: now is not between them */
+    uint32_t length;       /* of the frame between ring_read and ring_release; 0 at other times */
     uint32_t epoch;        /* of that frame's reference */
     bool reference;        /* that frame carries a reference: payload.pieces are in the writer's memory */
     atomic_bool broken;    /* nonsense was found, and ring_resume has not ended that yet */

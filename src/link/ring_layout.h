@@ -41,7 +41,7 @@ struct ring_frame {
     uint8_t kind;
     uint8_t flags;
     uint32_t payload_length;
-    uint32_t count; /* pieces; with bytes frame->along */
+    uint32_t count; /* pieces of the reference; of a frame with bytes: frame->along */
 };
 
 struct ring_piece {

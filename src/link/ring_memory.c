@@ -12,7 +12,7 @@
 #include "base/file_limit.h"
 #include "base/mapping.h"
 
-static const int seals = F_SEAL_SHRINK | F_SEAL_GROW; /* that a reader needs */
+static const int seals = F_SEAL_SHRINK | F_SEAL_GROW; /* those that a reader needs */
 
 static size_t span(uint32_t size)
 {
@@ -24,7 +24,7 @@ static bool is_size(uint64_t size)
     return size >= RING_SIZE_MIN && size <= RING_SIZE_MAX && !(size & (size - 1));
 }
 
-/* Header page and data, then the data once more. */
+/* Maps the header page and the data, then the data once more. */
 static int map(struct ring *ring, int fd, uint32_t size, int data_protection)
 {
     const int both = PROT_READ | PROT_WRITE, fixed = MAP_SHARED | MAP_FIXED;

@@ -13,8 +13,8 @@ void ring_write_start(struct ring_writer *writer, const struct ring *ring)
     *writer = (struct ring_writer){.ring = *ring, .limit = ring->size, .clear = ring->size};
 }
 
-/* Reads how far the reader is. False: it can't be there, so nothing is known; the reader publishes another place once
- * it has taken something. */
+/* Reads how far the reader is. False: the position is impossible, so nothing is known; the reader publishes another one
+ * once it has taken something. */
 static bool look_at_head(struct ring_writer *writer)
 {
     uint64_t head = atomic_load_explicit(&writer->ring.shared->head, memory_order_acquire);
@@ -72,7 +72,7 @@ bool ring_got_room(struct ring_writer *writer)
 }
 
 /* Zeros the commit words of the lines to come, after the commit: fetching those lines into our cache then costs the
- * receiver no time, and the next short frame finds its own line there. Never past what is free. */
+ * receiver no time, and the next short frame finds its own line there. Lines that are not free are left alone. */
 static inline void clear_ahead(struct ring_writer *writer)
 {
     uint64_t end = writer->tail + CLEAR_AHEAD < writer->limit ? writer->tail + CLEAR_AHEAD : writer->limit;
@@ -95,7 +95,7 @@ static inline void commit(struct ring_writer *writer, struct ring_frame *frame, 
     clear_ahead(writer);
 }
 
-/* The first bytes of the payload. */
+/* Copies the first `most` bytes of the payload, or all if it has fewer. False: the memory is gone. */
 static inline bool gather(const struct payload *payload, uint8_t *to, uint32_t most)
 {
     uint8_t *end = to + most;
@@ -124,7 +124,7 @@ static uint8_t write_reference(const struct ring_writer *writer, const struct pa
     return (uint8_t)(RING_REFERENCE | (prefixed ? RING_PREFIXED : 0));
 }
 
-/* Most headers are short: without a call for those, in words that overlap in the middle. */
+/* Copies short headers, as most are, without a call: in two words that overlap in the middle. */
 static inline void write_headers(uint8_t *to, const uint8_t *from, uint32_t length)
 {
     if (length > 32 || length < 8) {

@@ -21,19 +21,19 @@ struct shm {
     struct shm_common *host;
     struct doorbell doorbell;
     struct control_inbox *inbox;
-    atomic_bool bell_refused; /* the doorbell has to be rung again */
-    atomic_bool look_refused; /* the same at any attention */
+    atomic_bool bell_refused; /* doorbell_ring has to be called again */
+    atomic_bool look_refused; /* doorbell_insist has to be called again */
 
     struct lock sending;
     bool sent;                  /* since begin */
-    bool severed, consumed_all; /* the latter: when it was severed */
-    int memory;                 /* of our ring, until the receiver has mapped it; -1 */
-    int refused;                /* why the last message with it could not be sent; 0: it was sent */
-    uint32_t handed;            /* control_inbox_before of it */
+    bool severed, consumed_all; /* the latter: the receiver had taken all when shm_sever was called */
+    int memory;                 /* descriptor of our ring, until the receiver has mapped it; then -1 */
+    int refused;                /* why the last message with `memory` could not be sent; 0: it was sent */
+    uint32_t handed;            /* control_inbox_before of that message */
     struct {
-        uint64_t head; /* where the receiver was when we last looked */
-        nanos since;   /* and when we first saw it there */
-        nanos insisted;
+        uint64_t head;    /* where the receiver was when we last looked, */
+        nanos since;      /* and when we first saw it there */
+        nanos insisted;   /* when insist last had its turn */
         uint32_t message; /* control_inbox_before of the message that insists */
         bool hopeless;    /* as long as the receiver stays there */
     } stall;
@@ -44,7 +44,7 @@ struct shm {
     struct direct_desk desk;
     atomic_bool untold;                       /* shm_learn has not been called */
     struct published published;               /* by the other process; unmapped with the link */
-    _Atomic(const struct published *) learnt; /* that, once it is there and may be used; NULL */
+    _Atomic(const struct published *) learnt; /* &published while it is mapped and may be used; else NULL */
 
     struct cma_proof proof; /* of the other process */
     bool loopback;          /* the ring leads to this process itself, and is both rings */
@@ -217,9 +217,9 @@ static bool is_uncopyable(struct shm *shm, const struct iovec *to, uint32_t coun
 /* Reads the sender's memory.
  *
  * This process may have lost the right to read the other: it has another user, or a filter of system calls. Or the
- * kernel can't copy the memory. The ring says so before the refusal leaves, so the sender knows it by then. It is
- * for good, although another thread may have the right, and the right may return: the refused payload is sent again
- * in packets, with numbers that older references had. */
+ * kernel can't copy the memory. The ring says so before the refusal leaves, so the sender knows it by then. That is for
+ * good, although another thread may have the right, and the right may return: the refused payload is sent again in
+ * packets, with numbers that older references had. */
 static bool pull_rest(struct shm *shm, const struct payload *payload, uint32_t offset, const struct iovec *to,
                       uint32_t count)
 {
@@ -272,7 +272,7 @@ cold static void publish(struct shm *shm)
         bell_refused(shm);
 }
 
-/* Publishes the place in a long batch too: the writer need not wait for its end. */
+/* Publishes the place within a long batch, too, so that the writer need not wait for the batch's end. */
 void shm_release(struct link *link)
 {
     struct shm *shm = (struct shm *)link;
@@ -307,8 +307,8 @@ static bool shm_can_reference(struct link *link)
     return is_writing(shm) && ring_has_cma(&shm->writer);
 }
 
-/* Returns true until the peer's first packet: packets after our first wait for its answer, which decides. A peer
- * that can't read us counts as one that we can't read: nearly always both hold. */
+/* Returns true until shm_learn was called: a queue pair's later work waits for the answer to its first packet, and
+ * shm_learn comes before that. A peer that can't read us counts as one that we can't read: nearly always both hold. */
 bool shm_can_direct(struct link *link)
 {
     struct shm *shm = (struct shm *)link;
@@ -341,7 +341,7 @@ unsigned shm_attention(const struct link *link)
 
 _Static_assert(ATTENTION_SLEEPING == 1, "odd while it sleeps");
 
-/* A severed link is fully consumed: its ring has been discarded. */
+/* After shm_sever, which discards the ring, the answer is whether the receiver had taken all by then. */
 static bool shm_consumed(struct link *link)
 {
     struct shm *shm = (struct shm *)link;
@@ -596,7 +596,7 @@ void shm_farewell(struct link *link)
     lock_take(&shm->sending);
     if (!shm->severed && is_writing(shm)) {
         ring_write_end(&shm->writer);
-        announce(shm); /* when it is refused: a process that waits for us finds out by itself */
+        announce(shm); /* if that is refused, a process that waits for us finds out by itself */
     } else if (!shm->severed && !control_send(shm->doorbell.socket, shm->doorbell.name, &message, -1)) {
         atomic_fetch_add(&shm->inbox->sent, 1);
     }
@@ -626,7 +626,8 @@ static void forget_reader(struct shm *shm)
         ring_unmap(&shm->reader.ring);
 }
 
-/* The writer may live, and not know that it is taken for gone: it writes here no more by itself, as we look no more. */
+/* The writer may live, and not know that it is taken for gone. As we look at its seats no more, they are shut, and it
+ * writes no more here by itself. */
 void shm_detach(struct link *link)
 {
     struct shm *shm = (struct shm *)link;

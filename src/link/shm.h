@@ -5,7 +5,7 @@
  * The sender makes its ring when it first sends and hands it over through the receiver's socket; it need not wait for
  * the receiver to map it. The steps of a hand-over:
  *     sender:   makes the ring; reads the receiver's looks; sends the message with its descriptor; counts it
- *     receiver: begins a look; takes the message; maps the ring; says so in the ring; ends the look when no more wait
+ *     receiver: begins a look; takes the message; maps it; says so in the ring; ends the look when no message is left
  * The sender keeps the descriptor until the ring says that it is mapped. Until then it sends the message again
  * whenever it was refused, or was taken and the receiver could not map the ring (it had no descriptor or memory
  * left). While a message is in the receiver's queue, it is not sent again. A message that could not be sent is tried
@@ -28,8 +28,8 @@ struct direct_access;
 struct shm_common {
     _Atomic uint64_t proof; /* a value that other processes find in our memory to be sure that it is ours */
     atomic_uint rings;      /* rings made; the first few are larger */
-    atomic_bool asked;      /* cma_permit, for the first ring */
-    atomic_bool permitted;  /* cma_permit returned true: the process that ends the host withdraws it */
+    atomic_bool asked;      /* cma_permit was called, for the first ring */
+    atomic_bool permitted;  /* cma_permit returned true: the owner of this struct calls cma_withdraw in the end */
     int published;          /* descriptor of this process's publications, for its peers; -1: not published */
     /* Asks for shm_retry of all links soon, and again as long as one of them asks for it. Called from any thread,
      * also under the sending lock. */
@@ -90,7 +90,7 @@ bool shm_direct(struct link *, const struct direct_access *);
  * not sleep looks at its rings. It may change at once. Thread-safe. */
 unsigned shm_attention(const struct link *);
 
-/* The seats where the other side announces accesses to our memory; NULL: it makes no accesses. As shm_reader. */
+/* The seats where the other side announces accesses to our memory; NULL: it can't access. Called as shm_reader is. */
 const struct direct_seats *shm_seats(struct link *);
 
 /* Forbids the accesses that the other side announces at shm_seats, which is not NULL, with these numbers: they write
@@ -100,7 +100,8 @@ void shm_forbid_writes(struct link *, const uint32_t seen[]);
 /* The link's receiving ring; NULL until attached. Under the receiver's progress lock, or the caller's own. */
 struct ring_reader *shm_reader(struct link *);
 
-/* Asks the other side for marks, or no longer (marks.h). Not for a loopback; as shm_reader, which is not NULL. */
+/* Asks the other side for marks (marks.h), or withdraws the question. Not for a loopback. Called as shm_reader is,
+ * after that has returned a reader. */
 void shm_want_mark(struct link *, bool);
 
 /* Asks the other side to mend its ring, after the reader found something that is not a frame (ring_reader.broken).
@@ -120,7 +121,8 @@ void shm_farewell(struct link *);
 /* Ends a link whose other process is gone: everything that is sent later is dropped, its resources are given back. */
 void shm_sever(struct link *);
 
-/* Discards the frames that have arrived. Under the receiver's progress lock. */
+/* Ends receiving: shuts the seats, and unmaps the ring with the frames that wait in it. Under the receiver's progress
+ * lock. */
 void shm_detach(struct link *);
 
 /* Unmaps the parent's rings in a forked child, and drops everything sent afterwards. */

@@ -42,7 +42,7 @@ static uintptr_t ask_where_it_ends(int maps, uintptr_t at, uint64_t flags)
     return !ioctl(maps, MAP_QUERY, &query) ? query.end : errno != ENOENT;
 }
 
-/* Asks by PROCMAP_QUERY. Returns 1: all is permitted; 0: some is not; -1: the kernel can't say it that way. */
+/* Asks by PROCMAP_QUERY. Returns 1: all is permitted; 0: some is not; -1: the kernel doesn't answer this call. */
 static int ask_kernel(int maps, uintptr_t at, uintptr_t end, bool write)
 {
     while (at < end) {
@@ -56,7 +56,7 @@ static int ask_kernel(int maps, uintptr_t at, uintptr_t end, bool write)
     return 1;
 }
 
-/* The end of what is permitted from this byte on, within its line of the list; 0: nothing is. */
+/* The end of what is permitted from this byte on, within its line of the list; 0: this byte is not permitted. */
 static uintptr_t end_of_permitted(uintptr_t at, uintptr_t to, bool permitted)
 {
     uintptr_t end = permitted ? to : guard_protected_end(at);
@@ -132,7 +132,7 @@ bool vma_is_copyable(const void *address, size_t length)
 
 /* -- mappings and their files */
 
-/* Asks by PROCMAP_QUERY. Returns 1: found; 0: not mapped; -1: the kernel can't say it that way. */
+/* Asks by PROCMAP_QUERY. Returns 1: found; 0: not mapped; -1: the kernel doesn't answer this call. */
 static int query_mapping(int maps, uintptr_t at, struct vma *vma, char name[VMA_NAME])
 {
     struct map_query query = {.size = sizeof query, .address = at, .name = (uintptr_t)name, .name_size = VMA_NAME};
@@ -149,7 +149,7 @@ static int query_mapping(int maps, uintptr_t at, struct vma *vma, char name[VMA_
     return 1;
 }
 
-/* Finds the mapping in the whole list, as query_mapping. */
+/* Finds the mapping in the whole list, and returns what query_mapping returns. */
 static int list_mapping(int maps, uintptr_t at, struct vma *vma, char name[VMA_NAME])
 {
     char line[VMA_NAME + 100], permissions[5];

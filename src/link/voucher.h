@@ -16,7 +16,7 @@
 struct voucher {
     atomic_uint *word; /* NULL: the thread does not vouch */
     struct robust_list entry;
-    struct robust_list_head list, *before; /* the thread's own, and pthread's */
+    struct robust_list_head list, *before; /* the thread's list while it vouches, and the one of pthread before */
     size_t before_size;
 };
 

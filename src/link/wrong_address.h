@@ -1,16 +1,16 @@
-/* An address outside of a region that came of one inside, where that is sure enough to be said. */
+/* Recognises an address outside a region that was made of one inside it by a mistake, where that is certain enough. */
 #pragma once
 
 #include <stdint.h>
 
 enum wrong_address {
     WRONG_ADDRESS_UNKNOWN,
-    WRONG_ADDRESS_CUT,    /* an address in the region has its lower half; the upper one has no bit, or all */
+    WRONG_ADDRESS_CUT,    /* an address in the region has its lower half; in its upper half no bit is set, or all are */
     WRONG_ADDRESS_SWAPPED /* with its bytes in the other order it is in the region */
 };
 
-/* A region of `size` bytes from `base`. Of a large one, or of a small number, which may be an offset, the lower half
- * says nothing. */
+/* The region has `size` bytes from `base`. The lower half says nothing if the region is large, or if the address is so
+ * small that it may be an offset. */
 static inline enum wrong_address wrong_address_find(uint64_t address, uint64_t base, uint64_t size)
 {
     const uint64_t half = UINT64_C(1) << 32, large = UINT64_C(1) << 28;

@@ -17,14 +17,14 @@ struct endpoint_arrival {
     const struct frame *frame; /* Ethernet: instead of the packet */
     uint32_t along;            /* the frame's `along` */
     bool plain;                /* it is of this host and has no GRH: only the packet, `now` and `peer` are set */
-    const uint8_t *forwarded;  /* the first bytes of its frame, if the kernel gave it to another process; or NULL */
+    const uint8_t *forwarded;  /* the first bytes of its frame, if another process forwarded it; or NULL */
 };
 
 struct endpoint {
     const struct endpoint_operations *operations;
     struct schedule_timer timer;             /* the earliest of its deadlines */
     bool to_flush, late;                     /* it is in these lists of the loop; under process->progress */
-    bool no_room;                            /* it is in that list of the loop; under the schedule's lock */
+    bool no_room;                            /* it is in the loop's list no_room; under the schedule's lock */
     TAILQ_ENTRY(endpoint) flush, wait, room; /* its entries of the lists */
 };
 
@@ -42,6 +42,6 @@ struct endpoint_operations {
     enum endpoint_output (*receive)(struct endpoint *, const struct endpoint_arrival *);
     /* Transmits its output. False: it only owes an ACK, which waits for one round, as `ack_later` allows. */
     bool (*flush)(struct endpoint *, nanos now, bool ack_later);
-    /* Fails the endpoint if its completion queue overran; some queue did. */
+    /* Fails the endpoint if its completion queue overran; called after some queue has overrun. */
     void (*fail_overrun)(struct endpoint *);
 };

@@ -24,8 +24,8 @@ struct number_block {
 typedef _Atomic(struct number_block *) block_slot;
 
 struct qpn_table {
-    TAILQ_HEAD(, number_block) free, full; /* blocks with a free number, those that were used longest ago first */
-    block_slot *_Atomic blocks;            /* BLOCKS of them, once there is a block; then they stay */
+    TAILQ_HEAD(, number_block) free, full; /* blocks with and without a free number, the latest to come there last */
+    block_slot *_Atomic blocks;            /* BLOCKS slots, made with the first block; they stay until the end */
     bool closed;                           /* qpns_close */
 };
 
@@ -48,8 +48,8 @@ void qpns_destroy(struct qpn_table *table)
     free(table);
 }
 
-/* Half a megabyte of zero pages until touched, and all of it where a program locks its memory (mlockall): a process
- * without XRC needs one table of two. */
+/* Made at the first need: a process without XRC needs one of its two tables. The slots are half a megabyte of zero
+ * pages until they are touched, and all of it is there at once where a program locks its memory (mlockall). */
 static block_slot *find_blocks(struct qpn_table *table)
 {
     block_slot *blocks = atomic_load_explicit(&table->blocks, memory_order_relaxed);

@@ -6,11 +6,11 @@
 struct qpn_table *qpns_create(void);
 void qpns_destroy(struct qpn_table *);
 
-/* Gives the object a number that was not used lately and enters it. 0 or ENOMEM, ENOSPC; ENODEV when the node is
- * gone (NULL) and the table has no free number, and, logged, when the table is closed. Under process->control. */
+/* Gives the object a number that was not used lately and enters it. 0 or ENOMEM, ENOSPC; ENODEV when the node is gone
+ * (NULL) and the table has no free number, and when the table is closed, which is logged. Under process->control. */
 int qpns_enter(struct node *, struct qpn_table *, void *object, uint32_t *number);
 
-/* Gives no endpoint a number any more; called in the child of a fork, as no process sends packets to its copies. */
+/* Lets qpns_enter refuse from now on; called in the child of a fork, as no process sends packets to its copies. */
 void qpns_close(struct qpn_table *);
 
 /* Removes the number; a lookup that runs may still find it until progress_quiesce. Under process->control. */
@@ -19,7 +19,7 @@ void qpns_remove(struct qpn_table *, uint32_t number);
 /* Calls visit for every object. Under process->progress. */
 void qpns_each(const struct qpn_table *, void (*visit)(void *object, void *context), void *context);
 
-/* Returns true if the number is one of this process's blocks, and no object ever had it: once for each number. */
+/* Returns true if the number is of a block of this process, no object ever had it, and this is its first such call. */
 bool qpns_is_strange(struct qpn_table *, uint32_t number);
 
 /* Returns the object with this number, or NULL. Under process->progress, or while the object can't be freed. */

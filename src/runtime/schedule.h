@@ -21,7 +21,7 @@ struct schedule_timer {
 struct schedule {
     struct lock lock; /* innermost */
     struct timers timers;
-    nanos looking;                      /* the time of the look that is under way; or 0 */
+    nanos looking;                      /* the time of the schedule_expire that is under way; or 0 */
     _Atomic nanos look_at;              /* when the helper looks at the timers next; NANOS_NEVER: when it is woken */
     void (*wake_up)(struct schedule *); /* the helper */
 };
@@ -37,12 +37,12 @@ void schedule_by(struct schedule *, struct schedule_timer *, nanos at);
  * the callback from running. */
 void schedule_cancel(struct schedule *, struct schedule_timer *);
 
-/* Calls back the timers that are due, in the order of time; one that a callback sets to a time in the past waits for
- * the next look. Returns when to look again. Under process->progress, without any lock that a callback takes. */
+/* Calls back the timers that are due, in the order of time; a timer that a callback sets to a time in the past waits
+ * for the next call. Returns when to call again. Under process->progress, without any lock that a callback takes. */
 nanos schedule_expire(struct schedule *, nanos now);
 
-/* Notes when the helper will look. A schedule_expire after this call sees the deadlines that were set before it; a
- * sooner deadline that is set after it wakes the helper. */
+/* Notes when the helper will look at the timers. A schedule_expire after this call sees the deadlines that were set
+ * before it; a sooner deadline that is set after it wakes the helper. */
 static inline void schedule_look_at(struct schedule *schedule, nanos when)
 {
     atomic_store(&schedule->look_at, when);

@@ -60,7 +60,7 @@ bool cma_remote(const struct cma_proof *proof, const struct payload *payload, ui
     return got >= 0 && (size_t)got == length + sizeof value && value == proof->value;
 }
 
-/* Returns true if SOFTVERBS_NO_PULL is set: no process touches another's memory. */
+/* Returns true if SOFTVERBS_NO_PULL is 1: no process touches another's memory. */
 static bool cma_is_off(void)
 {
     const char *value = setting_environment(SETTING_NO_PULL);
@@ -74,12 +74,12 @@ bool cma_is_direct(void)
 }
 
 LOCK_STATIC(permitting, LOCK_INNERMOST);
-static unsigned permits; /* nodes that have asked for it and not withdrawn yet */
+static unsigned permits; /* calls of cma_permit that returned true, minus calls of cma_withdraw */
 
 /* Sets who may trace this process. EINVAL: the kernel has no Yama, and the call is not needed. */
 static void set_tracer(unsigned long who)
 {
-    int saved = errno; /* a post may need it first, and one that succeeds changes no errno */
+    int saved = errno; /* a post may be the first to need it, and a post that succeeds changes no errno */
     prctl(PR_SET_PTRACER, who, 0, 0, 0);
     errno = saved;
 }

@@ -7,18 +7,19 @@
 
 #include "wire/payload.h"
 
-/* A word in the other process whose value is known here: reading it along with the data shows that the process id still
- * belongs to that process (or is seen at all from this pid namespace). */
+/* A word in the other process whose value is known here. It is read along with the data, and shows that the process ID
+ * is that process's: still, and in this PID namespace. */
 struct cma_proof {
     pid_t pid;
     uint64_t address, value;
 };
 
-/* Returns true if neither SOFTVERBS_NO_PULL nor SOFTVERBS_DIRECT=0 is set: peers access memory here (link/direct.h). */
+/* Returns true if peers access memory here by themselves (link/direct.h): false under SOFTVERBS_NO_PULL=1,
+ * SOFTVERBS_DIRECT=0 or SOFTVERBS_ADVERSE. */
 bool cma_is_direct(void);
 
-/* Returns true if this process may and can read the other's memory. False as well when SOFTVERBS_NO_PULL is set, and
- * for pid 0: a process that is not visible in this pid namespace, or that must not be read. */
+/* Returns true if this process may and can read the other's memory. False under SOFTVERBS_NO_PULL=1, too, and for
+ * process ID 0: a process that is not visible in this PID namespace, or that must not be read. */
 bool cma_works(const struct cma_proof *);
 
 /* Copies the bytes from `offset` of the remote pieces on into `to`. False: some byte could not be read; errno is

@@ -20,8 +20,8 @@ void netlink_add(struct netlink_request *, uint16_t attribute, const void *value
 /* Opens a socket to ask on (-1 and errno), which the caller closes. */
 int netlink_open(void);
 
-/* Asks, and waits for the answer, which is one message. 0: `answer` has it, of this type, with at least `least`
- * bytes of body; or the errno that the kernel answers. */
+/* Asks, and waits for the answer, which is one message. 0: the response has the answer, of this type, with at least
+ * `least` bytes of body; or the errno that the kernel answers. */
 struct netlink_response {
     _Alignas(struct nlmsghdr) uint8_t bytes[4096];
     size_t length;

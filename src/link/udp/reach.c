@@ -50,7 +50,7 @@ static void put_gid(const uint8_t *address, bool ipv6, uint8_t gid[16])
 
 /* --- the kernel's tables */
 
-/* A gateway of the same IP version, or of the other. */
+/* Reads the gateway, which may be of the other IP version. */
 static void read_gateway(const struct netlink_response *reply, bool ipv6, struct reach *reach)
 {
     size_t size = 0;
@@ -132,7 +132,7 @@ static int open_udp(bool ipv6)
     return socket(ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 }
 
-/* Returns true if the interface needs no hardware addresses, as a tunnel's or the loopback's. */
+/* Returns true if the interface needs no hardware addresses, such as a tunnel or the loopback. */
 static bool needs_none(int fd, unsigned interface)
 {
     struct ifreq request = {.ifr_ifindex = (int)interface};
@@ -140,7 +140,7 @@ static bool needs_none(int fd, unsigned interface)
            request.ifr_flags & (IFF_NOARP | IFF_LOOPBACK);
 }
 
-/* The value for a route that does not state it. */
+/* The hop limit of a route that states none. */
 static uint8_t default_hop_limit(int fd, bool ipv6)
 {
     int value = 0;
@@ -170,8 +170,8 @@ static bool leads_over(int fd, const struct way *way)
                      : !setsockopt(fd, IPPROTO_IP, IP_UNICAST_IF, &interface, sizeof interface);
 }
 
-/* The first packet to it makes the kernel ask for the neighbour. This one carries nothing, is for a service that throws
- * away what it gets (RFC 863), and ends at the first router. */
+/* Makes the kernel ask for the neighbour, by a first packet that goes there. It carries nothing, is for a service that
+ * throws away what it gets (RFC 863), and ends at the first router. */
 static void provoke(int fd, const struct way *way)
 {
     struct sockaddr_in6 here, there;

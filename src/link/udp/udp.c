@@ -23,7 +23,7 @@ static int make_receiving(const struct udp_port *port, bool ipv6)
     return udp_make_receiving(port, &any);
 }
 
-/* The receiving socket of an IP version: 0, or errno. */
+/* Opens the receiving socket of an IP version. 0 or errno. */
 static int open_receiving(struct udp_port *port, bool ipv6)
 {
     port->receiving[ipv6] = make_receiving(port, ipv6);
@@ -175,7 +175,7 @@ int udp_fd(const struct udp_port *port)
     return port->epoll;
 }
 
-/* An answer may not have been read yet. */
+/* Reads all queues first, as an answer may still wait there. */
 bool udp_icmp_describe(struct udp_port *port, const uint8_t destination[16], char *text, size_t size)
 {
     static const nanos fresh = 30 * NANOS_SECOND;

@@ -46,7 +46,7 @@ struct udp_refusal {
     enum wire_fault fault;
 };
 
-/* Takes a datagram; returns true if this process should get the later ones from that port at a separate socket. */
+/* Takes a datagram; returns true if this process should get later datagrams from that port at a separate socket. */
 typedef bool udp_take(void *context, const struct udp_arrival *);
 typedef void udp_drop(void *context, const struct udp_refusal *);
 
@@ -58,9 +58,9 @@ int udp_open(struct udp_port **, const char *interface, char *why, size_t why_si
 /* Opens a port that only sends, through the interface of this index, for a process that sends on behalf of one that
  * has ended. 0, ENOMEM. */
 int udp_open_last(struct udp_port **, unsigned interface);
-/* Lets the port receive what is sent to UDP port 4791 over any interface, unless a port of udp_open is there. If one
- * is opened later, that gets all. To be called again and again: the sockets of a process that ends are closed one by
- * one. */
+/* Lets the port receive what is sent to UDP port 4791 over any interface, unless a port of udp_open is there; one that
+ * is opened later gets all from then on. To be called again and again: the sockets of a process that ends are closed
+ * one by one. */
 void udp_listen_last(struct udp_port *);
 /* Sets a listening socket that is closed with the port, or -1. Connections to it are accepted and closed: other
  * processes connect only to ask for its owner (ipc/ask/claim.h). */
@@ -82,7 +82,7 @@ void udp_woken(struct udp_port *);
  * Never blocks. */
 unsigned udp_receive(struct udp_port *, udp_take *, udp_drop *, void *context, unsigned budget);
 
-/* Makes a link that only sends: receive finds nothing. Thread-safe. NULL: no memory, no socket. `close` ends it. */
+/* Makes a link, which only sends. Thread-safe. NULL: no memory, no socket. The operation `close` ends it. */
 struct link *udp_connect(struct udp_port *, const struct udp_route *);
 /* Gives the link another source port, and so, with luck, another path, after packets got no answer. */
 void udp_reroute(struct link *);

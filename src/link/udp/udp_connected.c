@@ -1,6 +1,6 @@
-/* A sending socket that is connected: a send of its datagrams carries no address and no control message for it, and the
- * kernel keeps the route. A flow's socket is connected to the destination of a link after many sends in a row for it,
- * and no longer when another link sends from there.
+/* A sending socket that is connected: its sends carry no address and no control messages for the address, and the
+ * kernel keeps the route. A flow's socket is connected to the destination of a link after many sends in a row for that
+ * link, and disconnected when another link sends from it.
  *
  * Over IPv4 the kernel then counts the identification up with each send, from a random number, and the ICRC covers it.
  * So the number is learned: datagrams go from the socket to another of ours, through the loopback interface, and the
@@ -27,7 +27,7 @@ enum {
     IPV4_IDENTIFICATION = 4,
     UDP_HEADER = 8,
     TRIAL = 8,   /* bytes */
-    COPIES = 16, /* messages of an error queue to look for the copy of one in */
+    COPIES = 16, /* the most messages of an error queue that are read to find the copy */
 };
 
 static bool set(int fd, int level, int name, int value)
@@ -117,7 +117,7 @@ static bool read_copy(int fd, const struct sockaddr_in *to, uint16_t *identifica
     return false;
 }
 
-/* Learns the next identification. False: it is unknown, or a send does not count it up by one, as a batch must too. */
+/* Learns the next identification. False: it is unknown, or a send, even of a batch, does not count it up by one. */
 static bool learn_from(struct udp_flow *flow, const struct sockaddr_in *to)
 {
     uint16_t first, third;
@@ -183,7 +183,7 @@ static bool connect_flow(struct udp_flow *flow, const struct udp_link *link)
     return learned;
 }
 
-/* Disconnects the socket; it keeps its port. A link whose hops are the route's must not get another link's. */
+/* Disconnects the socket, which keeps its port, and unsets the hop limit, which some links leave to the route. */
 static void disconnect_flow(struct udp_flow *flow, bool ipv6)
 {
     struct sockaddr none = {.sa_family = AF_UNSPEC};
@@ -193,7 +193,8 @@ static void disconnect_flow(struct udp_flow *flow, bool ipv6)
     flow->next = 0;
 }
 
-/* Doubles, up to a limit, how many batches in a row connect the socket: links in turns would connect it always. */
+/* Doubles, up to a limit, how many batches in a row connect the socket: links that take turns would else connect it
+ * again and again. */
 static void raise_threshold(struct udp_flow *flow)
 {
     flow->threshold = flow->threshold < MOST_IN_A_ROW ? 2 * flow->threshold : MOST_IN_A_ROW;

@@ -1,6 +1,6 @@
 /* Multicast: each group has a separate socket, bound to the group's address. The sockets that many processes share
  * (SO_REUSEPORT) will not do: when only one of them has joined, a kernel from Linux 6.6 on may hand the datagrams to
- * another of them. And a socket may be in twenty groups of IPv4 only. */
+ * another of them. Also, a socket may be in at most twenty groups of IPv4. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -11,7 +11,7 @@
 #include <linux/errqueue.h>
 
 enum {
-    AT_ONCE = 256, /* most messages that are read from a queue in one call */
+    AT_ONCE = 256, /* the most messages that are read from a queue in one call */
     ANY_CODE = 256,
     TOO_LONG_IPV4 = 4, /* code of type 3 */
     TOO_LONG_IPV6 = 2, /* type */
@@ -29,7 +29,7 @@ void udp_icmp_initialize(struct udp_icmp *icmp)
     lock_set_rank(&icmp->lock, LOCK_INNERMOST);
 }
 
-/* If the kernel refuses, nothing is known. */
+/* If the kernel refuses, the answers stay unknown. */
 void udp_icmp_add(struct udp_icmp *icmp, int fd, bool ipv6)
 {
     static const int on = 1;
@@ -135,7 +135,7 @@ void udp_icmp_write(const struct udp_icmp_error *heard, char text[UDP_ICMP_TEXT]
         snprintf(text + used, UDP_ICMP_TEXT - (size_t)used, " (%u bytes)", heard->mtu);
 }
 
-/* --- those that are kept */
+/* --- the answers that are kept */
 
 nanos udp_icmp_now(void)
 {

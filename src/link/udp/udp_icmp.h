@@ -40,18 +40,18 @@ void udp_icmp_add(struct udp_icmp *, int fd, bool ipv6);
 bool udp_icmp_take(struct udp_icmp *, int fd);
 void udp_icmp_take_all(struct udp_icmp *);
 
-/* Empties the error queue of a socket, and then leaves all to the caller, which reads other messages from it, until it
- * releases them. */
+/* Empties the error queue of a socket, and then keeps other threads from all queues until udp_icmp_release, as the
+ * caller reads other messages from this one. */
 void udp_icmp_hold(struct udp_icmp *, int fd);
 void udp_icmp_release(struct udp_icmp *);
 
-/* The last answer for this destination, if it was read after `since`. */
+/* The last answer for this destination, if it was not read before `since`. */
 bool udp_icmp_find(struct udp_icmp *, const uint8_t destination[16], nanos since, struct udp_icmp_error *);
 
 /* Decodes a message of an error queue; false: it is not of ICMP. */
 bool udp_icmp_read(struct msghdr *, struct udp_icmp_error *);
 
-/* Writes an answer in words: "10.77.0.1 answered (ICMP): port unreachable, ...". */
+/* Writes an answer in words: "10.77.0.1 answered (ICMP type 3, code 3): port unreachable, ...". */
 void udp_icmp_write(const struct udp_icmp_error *, char text[UDP_ICMP_TEXT]);
 
 nanos udp_icmp_now(void);

@@ -22,12 +22,13 @@ static bool connect_to(int fd, const struct udp_port *port, const struct datagra
     return !connect(fd, &there.any, udp_address_length(&there));
 }
 
-/* Makes a socket for this sender; all works without it, too. Datagrams that reached it before are read, too. */
+/* Makes a socket for this sender; all works without it, too. Datagrams of other senders that reached the socket before
+ * it was connected are read, too. */
 static bool prefer_at(struct udp_port *port, struct udp_preferred *place, const struct datagram_route *route)
 {
     union udp_address here;
     udp_put_address(port, &here, route->destination, DATAGRAM_PORT);
-    int fd = udp_make_receiving(port, &here); /* the kernel would bind it to the address that it likes best */
+    int fd = udp_make_receiving(port, &here); /* bound, as else the kernel would choose an address when it connects */
     if (fd < 0)
         return false;
     if (!connect_to(fd, port, route) || !udp_watch(port, fd)) {

@@ -30,7 +30,7 @@ struct udp_buffers {
     uint8_t bytes[UDP_RECEIVES][UDP_RECEIVE];
 };
 
-/* Decodes the control messages of a message. */
+/* What the address and the control messages of a message say. */
 struct header {
     struct datagram_route route;
     int traffic_class, hop_limit;
@@ -155,13 +155,13 @@ static void take_datagram(struct receiver *receiver, struct header *header, cons
     receiver->wanted = receiver->take(receiver->context, &arrival);
 }
 
-/* A socket that is not connected gives each send the identification 0, a connected one counts up. */
+/* A sender's socket gives each send the identification 0 if it is not connected, and counts up if it is. */
 static void keep_guess(struct udp_guess *guess, uint16_t source_port, uint16_t found)
 {
     *guess = (struct udp_guess){.source_port = source_port, .next = found ? (uint16_t)(found + 1) : 0};
 }
 
-/* The kernel finds a sender's socket, and the route with it, sooner than the socket for all. */
+/* Gives a steady sender a socket of its own, which the kernel finds, with the route, sooner than the socket for all. */
 static void note_sender(struct udp_port *port, const struct datagram_route *route, bool wanted)
 {
     struct udp_steady *steady = &port->steady;
@@ -232,7 +232,7 @@ static void put_out_visitors(int listening)
         close(fd);
 }
 
-/* Asks the kernel where something is, and reads that. */
+/* Asks the kernel which sockets have something, and reads those. */
 static void receive_anywhere(struct udp_port *port, struct receiver *receiver, unsigned budget)
 {
     struct epoll_event events[SOCKETS_A_ROUND];

@@ -126,7 +126,7 @@ static void describe_hops(struct control *control, const struct udp_link *link)
                     sizeof hops);
 }
 
-/* The route, which a connected socket knows. */
+/* Adds the route; a connected socket knows it. */
 static void describe_route(struct control *control, const struct udp_link *link)
 {
     int class = (link->route.traffic_class & ~3) | UDP_ECN_CAPABLE;
@@ -194,8 +194,8 @@ static void await_room(struct udp_flow *flow)
         flow->awaits = !epoll_ctl(flow->link->port->epoll, EPOLL_CTL_MOD, flow->fd, &room);
 }
 
-/* Returns true if a datagram leaves alone where a batch does not. Then the interface or the kernel can't segment, and
- * our address is still ours. */
+/* Returns true if the batch's first datagram leaves alone, after the batch did not. Then the interface or the kernel
+ * can't segment; the error did not come of a source address that is ours no more. */
 static bool udp_send_leaves_alone(struct udp_flow *flow, struct outgoing *out)
 {
     uint32_t count = flow->count;
@@ -206,7 +206,7 @@ static bool udp_send_leaves_alone(struct udp_flow *flow, struct outgoing *out)
     return left;
 }
 
-/* Returns true if sendmsg refuses this datagram itself, after any earlier ones. */
+/* Returns true if sendmsg fails with this error for the datagram itself, and not for an answer to an earlier one. */
 static bool is_of_this_send(int error)
 {
     return error == EAGAIN || error == EWOULDBLOCK || error == EIO || error == EINVAL || error == ENOBUFS;
@@ -467,7 +467,7 @@ static void forget_batch(struct udp_flow *flow, const struct udp_link *udp)
     if (flow->link == udp) {
         empty(flow);
         flow->link = NULL;
-        if (take_waiting(flow)) /* another's */
+        if (take_waiting(flow)) /* another link's datagram */
             udp_send_flush(flow);
     }
     udp_forget_link(flow, udp);

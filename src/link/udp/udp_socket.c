@@ -79,8 +79,8 @@ static bool bind_shared(int fd, const struct udp_port *port, const union udp_add
            !bind(fd, &here->any, udp_address_length(here));
 }
 
-/* Binds to the port if no socket has it. A process that starts later may bind there, but is not in one group with
- * this socket, which joined no group when it was bound; the other then gets everything, as a bound interface counts. */
+/* Binds to the port if no socket has it. A process that starts later may bind there, too. Its sockets then get
+ * everything: they do not share with this one, which was bound without SO_REUSEPORT, and are bound to an interface. */
 static bool bind_last(int fd, const union udp_address *here)
 {
     return !bind(fd, &here->any, udp_address_length(here)) && set(fd, SOL_SOCKET, SO_REUSEPORT, on);

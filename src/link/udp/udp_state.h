@@ -47,7 +47,7 @@ struct udp_flow {
     const struct udp_link *link; /* whose datagrams are in the batch */
     uint8_t *bytes;              /* UDP_BATCH, then UDP_DATAGRAM for the one that waits */
     uint32_t used, count, segment;
-    bool closed; /* a shorter datagram is the last */
+    bool closed; /* the last datagram is shorter, so no more can join */
     /* udp_connected.c: */
     const struct udp_link *connected; /* whose destination the socket is connected to; or NULL */
     uint16_t next;                    /* the identification of the next send; not connected: 0 */
@@ -84,7 +84,7 @@ struct udp_guess {
 };
 
 struct udp_port {
-    char interface[IF_NAMESIZE]; /* that receiving sockets are bound to; empty: of udp_open_last */
+    char interface[IF_NAMESIZE]; /* the one that receiving sockets are bound to; empty: a port of udp_open_last */
     unsigned index;              /* of the interface */
     int epoll;
     int kept; /* the owner's listening socket, closed with ours; or -1 */
@@ -139,7 +139,7 @@ void udp_prefer_steady(struct udp_port *, const struct datagram_route *);
 struct udp_buffers *udp_buffers_create(void);
 void udp_buffers_destroy(struct udp_buffers *);
 
-/* udp_send.c: some socket has room again. */
+/* udp_send.c: sends the batches that wait, after some socket has got room. */
 void udp_flush_stuck(struct udp_port *);
 
 /* udp_connected.c, all under the flow's lock: udp_settle, before a batch of this link begins; udp_disconnect, so
