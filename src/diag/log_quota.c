@@ -1,7 +1,8 @@
 #include "diag/log_quota.h"
 
 #include <stdatomic.h>
-#include <time.h>
+
+#include "base/read_clock.h"
 
 static struct quota {
     atomic_uint second, lines, omitted;
@@ -12,9 +13,7 @@ static atomic_bool any_omitted;
 
 static unsigned this_second(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (unsigned)now.tv_sec;
+    return (unsigned)(read_clock(CLOCK_MONOTONIC_COARSE) / NANOS_SECOND);
 }
 
 bool log_quota_admits(unsigned kind, const char *name, unsigned most)

@@ -11,6 +11,7 @@
 
 #include "base/descriptor.h"
 #include "base/uncancelled.h"
+#include "link/ancillary.h"
 
 enum { DESCRIPTORS_MAX = 4 };
 
@@ -37,17 +38,6 @@ uint32_t control_inbox_before(const struct control_inbox *box)
 bool control_inbox_reached(const struct control_inbox *box, uint32_t before)
 {
     return (int32_t)(atomic_load(&box->looks) - before) >= 0;
-}
-
-/* Adds a control message; `control` has room. */
-static void enclose(struct msghdr *datagram, int type, const void *data, size_t size)
-{
-    struct cmsghdr *header = (struct cmsghdr *)((uint8_t *)datagram->msg_control + datagram->msg_controllen);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = type;
-    header->cmsg_len = CMSG_LEN(size);
-    memcpy(CMSG_DATA(header), data, size);
-    datagram->msg_controllen += CMSG_SPACE(size);
 }
 
 static int send_now(int socket, const struct msghdr *datagram)
@@ -79,7 +69,7 @@ static void sign(struct msghdr *datagram)
 {
     struct ucred self = {.pid = getpid(), .uid = geteuid(), .gid = getegid()};
     if (getuid() != self.uid)
-        enclose(datagram, SCM_CREDENTIALS, &self, sizeof self);
+        ancillary_add(datagram, SOL_SOCKET, SCM_CREDENTIALS, &self, sizeof self);
 }
 
 int control_send(int from, const char *name, const struct control_message *message, int descriptor)
@@ -97,7 +87,7 @@ int control_send_both(int from, const char *name, const struct control_message *
         .msg_name = &to, .msg_namelen = sizeof to, .msg_iov = &piece, .msg_iovlen = 1, .msg_control = control};
     snprintf(to.sun_path, sizeof to.sun_path, "%s", name);
     if (descriptor >= 0)
-        enclose(&datagram, SCM_RIGHTS, descriptors, second >= 0 ? sizeof descriptors : sizeof descriptor);
+        ancillary_add(&datagram, SOL_SOCKET, SCM_RIGHTS, descriptors, (second >= 0 ? 2 : 1) * sizeof descriptor);
     if (message->kind != CONTROL_DOORBELL)
         sign(&datagram);
     int error = send_now(from, &datagram);
@@ -186,12 +176,6 @@ static ssize_t take_control(int socket, void *to, size_t size, struct enclosed *
     return length;
 }
 
-static void close_second(int second)
-{
-    if (second >= 0)
-        close(second);
-}
-
 bool control_take(int socket, struct control_message *message, int *descriptor, int *second)
 {
     struct enclosed enclosed;
@@ -203,8 +187,8 @@ bool control_take(int socket, struct control_message *message, int *descriptor, 
     *descriptor = enclosed.descriptor;
     if (second)
         *second = enclosed.second;
-    else
-        close_second(enclosed.second);
+    else if (enclosed.second >= 0)
+        close(enclosed.second);
     return length >= 0;
 }
 
@@ -213,7 +197,7 @@ int control_send_descriptor(int socket, int descriptor)
     _Alignas(struct cmsghdr) uint8_t control[CMSG_SPACE(sizeof descriptor)] = {0};
     struct iovec piece = {"", 1};
     struct msghdr datagram = {.msg_iov = &piece, .msg_iovlen = 1, .msg_control = control};
-    enclose(&datagram, SCM_RIGHTS, &descriptor, sizeof descriptor);
+    ancillary_add(&datagram, SOL_SOCKET, SCM_RIGHTS, &descriptor, sizeof descriptor);
     return send_now(socket, &datagram);
 }
 
@@ -223,7 +207,8 @@ int control_take_descriptor(int socket, int *descriptor)
     struct enclosed enclosed;
     ssize_t length = take_control(socket, &byte, 1, &enclosed);
     *descriptor = enclosed.descriptor;
-    close_second(enclosed.second);
+    if (enclosed.second >= 0)
+        close(enclosed.second);
     if (length < 0)
         return errno;
     return *descriptor < 0 ? EPIPE : 0;

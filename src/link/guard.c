@@ -6,10 +6,10 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "base/read_clock.h"
 #include "base/static_lock.h"
 #include "wire/guarded.h"
 
@@ -322,9 +322,7 @@ void guard_end_opened(void)
  * find the tick changed each time, so a look in the next tick counts as well. */
 bool guard_begin_now(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    uint32_t tick = (uint32_t)(((nanos)now.tv_sec * NANOS_SECOND + (nanos)now.tv_nsec) >> GUARD_TICK);
+    uint32_t tick = (uint32_t)(read_clock(CLOCK_MONOTONIC_COARSE) >> GUARD_TICK);
     return guard_thread.looked - tick > 1 && guard_begin_anew(tick);
 }
 

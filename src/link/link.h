@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/likely.h"
 #include "link/frame.h"
 
 enum {
@@ -57,3 +58,11 @@ struct link {
     atomic_bool lossy;   /* shm: the receiver has lost frames that count as taken (shm_mend) */
     atomic_int refused;  /* errno, if the latest frame could not leave; 0: it left */
 };
+
+/* Drops a frame longer than the link carries (engines cut payloads to fit); its work fails when the retries run out. */
+cold __attribute__((unused)) static enum frame_sent link_drop_too_long(struct link *link)
+{
+    atomic_store(&link->error, 0);
+    atomic_fetch_add(&link->unsent, 1);
+    return FRAME_SENT;
+}

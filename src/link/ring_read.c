@@ -197,7 +197,7 @@ bool ring_reference_holds(const struct ring_reader *reader)
     return atomic_load_explicit(&reader->ring.shared->epoch, memory_order_acquire) == reader->epoch;
 }
 
-/* The head has no meaning while a line of zeros replaces the data. `published` equals it: nothing is to be published. */
+/* The head has no meaning while a line of zeros replaces the data. `published` equals it: nothing is published. */
 void ring_refuse(struct ring_reader *reader)
 {
     static const _Alignas(RING_LINE) uint8_t empty[RING_LINE];

@@ -184,14 +184,6 @@ static bool shm_ready(struct link *link)
     return ring_ask(&shm->writer) || is_hopeless(shm);
 }
 
-/* Drops a frame longer than the ring carries (engines cut payloads to fit); the work fails when its retries run out. */
-cold static enum frame_sent drop_too_long(struct shm *shm)
-{
-    atomic_store(&shm->link.error, 0);
-    atomic_fetch_add(&shm->link.unsent, 1);
-    return FRAME_SENT;
-}
-
 /* Flattened: a short frame is written without a call. */
 __attribute__((flatten)) static enum frame_sent shm_send(struct link *link, const struct frame *frame)
 {
@@ -202,7 +194,7 @@ __attribute__((flatten)) static enum frame_sent shm_send(struct link *link, cons
     bool by_reference = payload->by_reference && !payload->pull && payload->length > COPY_MAX;
     enum frame_sent sent = ring_write(&shm->writer, frame, by_reference);
     if (unlikely(sent == FRAME_TOO_LONG))
-        return drop_too_long(shm);
+        return link_drop_too_long(link);
     shm->sent = shm->sent || sent == FRAME_SENT;
     return sent == FRAME_NO_ROOM && is_hopeless(shm) ? FRAME_SENT : sent;
 }

@@ -19,13 +19,12 @@ nanos clock_busy(void)
 nanos clock_about_now(void)
 {
     static _Atomic nanos resolution;
-    struct timespec now;
     nanos step = atomic_load_explicit(&resolution, memory_order_relaxed);
     if (unlikely(!step)) {
-        clock_getres(CLOCK_MONOTONIC_COARSE, &now);
-        step = (nanos)now.tv_nsec;
+        struct timespec each;
+        clock_getres(CLOCK_MONOTONIC_COARSE, &each);
+        step = (nanos)each.tv_nsec;
         atomic_store_explicit(&resolution, step, memory_order_relaxed);
     }
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (nanos)now.tv_sec * NANOS_SECOND + (nanos)now.tv_nsec + step;
+    return read_clock(CLOCK_MONOTONIC_COARSE) + step;
 }

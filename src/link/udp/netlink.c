@@ -87,8 +87,9 @@ const void *netlink_body(const struct netlink_response *reply)
     return reply->bytes + NLMSG_HDRLEN;
 }
 
-static const void *find(const uint8_t *at, size_t left, uint16_t attribute, size_t least, size_t *size)
+const void *netlink_find_within(const void *attributes, size_t left, uint16_t attribute, size_t least, size_t *size)
 {
+    const uint8_t *at = attributes;
     struct rtattr head;
     while (left >= sizeof head) {
         memcpy(&head, at, sizeof head);
@@ -113,10 +114,7 @@ const void *netlink_find(const struct netlink_response *reply, size_t body, uint
     struct nlmsghdr header;
     size_t skip = NLMSG_HDRLEN + NLMSG_ALIGN(body);
     memcpy(&header, reply->bytes, sizeof header);
-    return header.nlmsg_len < skip ? NULL : find(reply->bytes + skip, header.nlmsg_len - skip, attribute, least, size);
-}
-
-const void *netlink_find_within(const void *attributes, size_t length, uint16_t attribute, size_t least)
-{
-    return find(attributes, length, attribute, least, NULL);
+    return header.nlmsg_len < skip
+               ? NULL
+               : netlink_find_within(reply->bytes + skip, header.nlmsg_len - skip, attribute, least, size);
 }

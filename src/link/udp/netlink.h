@@ -33,5 +33,5 @@ int netlink_ask(int fd, struct netlink_request *, uint16_t type, size_t least, s
 const void *netlink_body(const struct netlink_response *);
 const void *netlink_find(const struct netlink_response *, size_t body, uint16_t attribute, size_t least, size_t *size);
 
-/* Finds an attribute among those that are the value of another. */
-const void *netlink_find_within(const void *attributes, size_t length, uint16_t attribute, size_t least);
+/* Finds an attribute, as netlink_find does, among those that are the value of another. */
+const void *netlink_find_within(const void *attributes, size_t length, uint16_t attribute, size_t least, size_t *size);

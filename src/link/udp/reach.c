@@ -67,7 +67,7 @@ static void read_hop_limit(const struct netlink_response *reply, struct reach *r
     size_t size = 0;
     uint32_t limit = 0;
     const void *metrics = netlink_find(reply, sizeof(struct rtmsg), RTA_METRICS, 0, &size);
-    const void *found = metrics ? netlink_find_within(metrics, size, METRIC_HOP_LIMIT, sizeof limit) : NULL;
+    const void *found = metrics ? netlink_find_within(metrics, size, METRIC_HOP_LIMIT, sizeof limit, NULL) : NULL;
     if (found)
         memcpy(&limit, found, sizeof limit);
     if (limit && limit <= UINT8_MAX)
@@ -180,8 +180,7 @@ static void provoke(int fd, const struct way *way)
     bool near = way->ipv6 ? !setsockopt(fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS, &once, sizeof once)
                           : !setsockopt(fd, IPPROTO_IP, IP_TTL, &once, sizeof once);
     if (near && leads_over(fd, way)) {
-        bind(fd, (struct sockaddr *)&here,
-             length); /* an address that the interface has no longer makes no difference */
+        bind(fd, (struct sockaddr *)&here, length); /* may fail: the interface may have lost the address */
         put_address(way, way->destination, DISCARD_PORT, &there);
         sendto(fd, "", 0, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&there, length);
     }
@@ -191,12 +190,11 @@ static void provoke(int fd, const struct way *way)
 
 static int ask_with(int netlink, int udp, const struct way *way, struct reach *reach)
 {
-    static const uint8_t none[16];
     unsigned over;
     reach->hop_limit = default_hop_limit(udp, way->ipv6);
     int error = ask_route(netlink, way, reach, &over);
     if (error || !over || needs_none(udp, over)) {
-        memcpy(reach->neighbor, none, sizeof none);
+        memset(reach->neighbor, 0, sizeof reach->neighbor);
         return error;
     }
     if (is_known(netlink, over, reach->neighbor))

@@ -9,24 +9,15 @@
 #include <unistd.h>
 
 #include "base/descriptor.h"
+#include "base/read_clock.h"
 #include "base/uncancelled.h"
 #include "link/udp/udp_state.h"
 
-/* Makes a socket for datagrams to any address. */
-static int make_receiving(const struct udp_port *port, bool ipv6)
-{
-    union udp_address any = {.any = {.sa_family = ipv6 ? AF_INET6 : AF_INET}};
-    if (ipv6)
-        any.ipv6.sin6_port = htons(DATAGRAM_PORT);
-    else
-        any.ipv4.sin_port = htons(DATAGRAM_PORT);
-    return udp_make_receiving(port, &any);
-}
-
-/* Opens the receiving socket of an IP version. 0 or errno. */
+/* Opens the receiving socket of an IP version, for datagrams to any address. 0 or errno. */
 static int open_receiving(struct udp_port *port, bool ipv6)
 {
-    port->receiving[ipv6] = make_receiving(port, ipv6);
+    union udp_address any = udp_any_address(ipv6, DATAGRAM_PORT);
+    port->receiving[ipv6] = udp_make_receiving(port, &any);
     return port->receiving[ipv6] >= 0 && udp_watch(port, port->receiving[ipv6]) ? 0 : errno;
 }
 
@@ -36,9 +27,7 @@ static int open_sockets(struct udp_port *port)
     if (error)
         return error;
     error = open_receiving(port, true);
-    if (error == EAFNOSUPPORT) /* a kernel without IPv6 */
-        error = 0;
-    return error;
+    return error == EAFNOSUPPORT ? 0 : error; /* a kernel without IPv6 */
 }
 
 static void explain(int error, const char *interface, char *why, size_t why_size)
@@ -70,15 +59,16 @@ static struct udp_port *udp_make(unsigned index)
     }
     for (int i = 0; i < UDP_PREFERRED; i++)
         port->preferred[i].fd = -1;
-    return port;
+    if (port->epoll >= 0 && port->buffers)
+        return port;
+    udp_close(port);
+    return NULL;
 }
 
 static int open_on(struct udp_port *port, const char *interface)
 {
     if (!port->index)
         return ENODEV;
-    if (port->epoll < 0 || !port->buffers)
-        return ENOMEM;
     snprintf(port->interface, sizeof port->interface, "%s", interface);
     return open_sockets(port);
 }
@@ -100,15 +90,8 @@ int udp_open(struct udp_port **to, const char *interface, char *why, size_t why_
 
 int udp_open_last(struct udp_port **to, unsigned interface)
 {
-    struct udp_port *port = udp_make(interface);
-    if (!port)
-        return ENOMEM;
-    if (port->epoll < 0 || !port->buffers) {
-        udp_close(port);
-        return ENOMEM;
-    }
-    *to = port;
-    return 0;
+    *to = udp_make(interface);
+    return *to ? 0 : ENOMEM;
 }
 
 void udp_listen_last(struct udp_port *port)
@@ -152,8 +135,7 @@ void udp_close(struct udp_port *port)
     for (int family = 0; family < UDP_FAMILIES; family++)
         for (int i = 0; i < UDP_SENDING; i++)
             free(port->flows[family][i].bytes);
-    if (port->buffers)
-        udp_buffers_destroy(port->buffers);
+    free(port->buffers);
     free(port);
 }
 
@@ -187,7 +169,7 @@ bool udp_icmp_describe(struct udp_port *port, const uint8_t destination[16], cha
     int before = uncancelled_begin();
     udp_icmp_take_all(&port->icmp);
     uncancelled_end(before);
-    nanos now = udp_icmp_now();
+    nanos now = read_clock(CLOCK_MONOTONIC);
     if (!udp_icmp_find(&port->icmp, destination, now > fresh ? now - fresh : 0, &heard))
         return false;
     udp_icmp_write(&heard, words);

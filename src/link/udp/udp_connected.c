@@ -12,6 +12,7 @@
 
 #include "base/likely.h"
 #include "base/uncancelled.h"
+#include "link/ancillary.h"
 #include "link/udp/udp_state.h"
 #include "wire/bytes.h"
 
@@ -30,11 +31,6 @@ enum {
     COPIES = 16, /* the most messages of an error queue that are read to find the copy */
 };
 
-static bool set(int fd, int level, int name, int value)
-{
-    return !setsockopt(fd, level, name, &value, sizeof value);
-}
-
 /* --- the identification */
 
 /* A datagram to ourselves, with its control messages. */
@@ -45,14 +41,6 @@ struct trial {
     struct msghdr message;
 };
 
-static void say(struct trial *trial, int level, int type, const void *value, size_t size)
-{
-    struct cmsghdr *header = (struct cmsghdr *)(trial->control + trial->message.msg_controllen);
-    *header = (struct cmsghdr){.cmsg_len = CMSG_LEN(size), .cmsg_level = level, .cmsg_type = type};
-    memcpy(CMSG_DATA(header), value, size);
-    trial->message.msg_controllen += CMSG_SPACE(size);
-}
-
 static void begin_trial(struct trial *trial, const struct sockaddr_in *to, size_t bytes)
 {
     static const struct in_pktinfo way = {.ipi_ifindex = LOOPBACK};
@@ -62,7 +50,7 @@ static void begin_trial(struct trial *trial, const struct sockaddr_in *to, size_
                                      .msg_iov = &trial->piece,
                                      .msg_iovlen = 1,
                                      .msg_control = trial->control};
-    say(trial, IPPROTO_IP, IP_PKTINFO, &way, sizeof way);
+    ancillary_add(&trial->message, IPPROTO_IP, IP_PKTINFO, &way, sizeof way);
 }
 
 static bool send_trial(int fd, const struct trial *trial)
@@ -76,7 +64,7 @@ static bool send_copied(int fd, const struct sockaddr_in *to)
     static const uint32_t want = SOF_TIMESTAMPING_TX_SCHED;
     struct trial trial;
     begin_trial(&trial, to, TRIAL);
-    say(&trial, SOL_SOCKET, SO_TIMESTAMPING, &want, sizeof want);
+    ancillary_add(&trial.message, SOL_SOCKET, SO_TIMESTAMPING, &want, sizeof want);
     return send_trial(fd, &trial);
 }
 
@@ -86,7 +74,7 @@ static bool send_batch(int fd, const struct sockaddr_in *to)
     static const uint16_t segment = TRIAL;
     struct trial trial;
     begin_trial(&trial, to, (size_t)2 * TRIAL);
-    say(&trial, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof segment);
+    ancillary_add(&trial.message, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof segment);
     return send_trial(fd, &trial);
 }
 
@@ -138,8 +126,8 @@ static bool learn_identification(struct udp_flow *flow)
         return false;
     bool learned = !bind(sink, (struct sockaddr *)&here, sizeof here) &&
                    !getsockname(sink, (struct sockaddr *)&here, &size) &&
-                   set(flow->fd, SOL_SOCKET, SO_TIMESTAMPING, SOF_TIMESTAMPING_SOFTWARE) && learn_from(flow, &here);
-    set(flow->fd, SOL_SOCKET, SO_TIMESTAMPING, 0);
+                   udp_set(flow->fd, SOL_SOCKET, SO_TIMESTAMPING, SOF_TIMESTAMPING_SOFTWARE) && learn_from(flow, &here);
+    udp_set(flow->fd, SOL_SOCKET, SO_TIMESTAMPING, 0);
     close(sink);
     return learned;
 }
@@ -152,11 +140,11 @@ static bool describe_once(const struct udp_flow *flow, const struct udp_link *li
     int class = (link->route.traffic_class & ~3) | UDP_ECN_CAPABLE;
     int hops = link->route.hop_limit ? link->route.hop_limit : -1, interface = (int)htonl(link->port->index);
     if (link->ipv6)
-        return set(flow->fd, IPPROTO_IPV6, IPV6_TCLASS, class) &&
-               set(flow->fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS, hops) &&
-               set(flow->fd, IPPROTO_IPV6, IPV6_UNICAST_IF, interface);
-    return set(flow->fd, IPPROTO_IP, IP_TOS, class) && set(flow->fd, IPPROTO_IP, IP_TTL, hops) &&
-           set(flow->fd, IPPROTO_IP, IP_UNICAST_IF, interface);
+        return udp_set(flow->fd, IPPROTO_IPV6, IPV6_TCLASS, class) &&
+               udp_set(flow->fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS, hops) &&
+               udp_set(flow->fd, IPPROTO_IPV6, IPV6_UNICAST_IF, interface);
+    return udp_set(flow->fd, IPPROTO_IP, IP_TOS, class) && udp_set(flow->fd, IPPROTO_IP, IP_TTL, hops) &&
+           udp_set(flow->fd, IPPROTO_IP, IP_UNICAST_IF, interface);
 }
 
 /* The kernel chooses the source of a connection. */
@@ -188,7 +176,7 @@ static void disconnect_flow(struct udp_flow *flow, bool ipv6)
 {
     struct sockaddr none = {.sa_family = AF_UNSPEC};
     connect(flow->fd, &none, sizeof none);
-    set(flow->fd, ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, ipv6 ? IPV6_UNICAST_HOPS : IP_TTL, -1);
+    udp_set(flow->fd, ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, ipv6 ? IPV6_UNICAST_HOPS : IP_TTL, -1);
     flow->connected = NULL;
     flow->next = 0;
 }

@@ -18,12 +18,6 @@ enum {
     UNREACHABLE_IPV4 = 3,
 };
 
-union icmp_address {
-    struct sockaddr any;
-    struct sockaddr_in ipv4;
-    struct sockaddr_in6 ipv6;
-};
-
 void udp_icmp_initialize(struct udp_icmp *icmp)
 {
     lock_set_rank(&icmp->lock, LOCK_INNERMOST);
@@ -43,7 +37,7 @@ void udp_icmp_add(struct udp_icmp *icmp, int fd, bool ipv6)
 /* --- one answer */
 
 /* Stores the address as a GID. False: the address is not of this IP version. */
-static bool read_gid(const union icmp_address *address, size_t size, bool ipv6, uint8_t gid[16])
+static bool read_gid(const union udp_address *address, size_t size, bool ipv6, uint8_t gid[16])
 {
     if (size < (ipv6 ? sizeof address->ipv6 : sizeof address->ipv4) ||
         address->any.sa_family != (ipv6 ? AF_INET6 : AF_INET))
@@ -60,7 +54,7 @@ static bool read_error(struct cmsghdr *control, struct udp_icmp_error *heard)
 {
     struct {
         struct sock_extended_err error;
-        union icmp_address from;
+        union udp_address from;
     } told;
     size_t size = control->cmsg_len > CMSG_LEN(0) ? control->cmsg_len - CMSG_LEN(0) : 0;
     memset(&told, 0, sizeof told);
@@ -137,11 +131,6 @@ void udp_icmp_write(const struct udp_icmp_error *heard, char text[UDP_ICMP_TEXT]
 
 /* --- the answers that are kept */
 
-nanos udp_icmp_now(void)
-{
-    return read_clock(CLOCK_MONOTONIC);
-}
-
 static struct udp_icmp_error *find_kept(struct udp_icmp *icmp, const uint8_t destination[16])
 {
     lock_assert_held(&icmp->lock);
@@ -157,14 +146,14 @@ static void keep_icmp(struct udp_icmp *icmp, const struct udp_icmp_error *heard)
     if (!place)
         place = &icmp->kept[icmp->next++ % UDP_ICMP_KEPT];
     *place = *heard;
-    place->at = udp_icmp_now();
+    place->at = read_clock(CLOCK_MONOTONIC);
 }
 
 static bool take_one(struct udp_icmp *icmp, int fd)
 {
     lock_assert_held(&icmp->lock);
     _Alignas(struct cmsghdr) uint8_t control[512];
-    union icmp_address to;
+    union udp_address to;
     struct udp_icmp_error heard;
     struct msghdr message = {
         .msg_name = &to, .msg_namelen = sizeof to, .msg_control = control, .msg_controllen = sizeof control};

@@ -5,6 +5,7 @@
  * the innermost. */
 #pragma once
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,6 +15,13 @@
 #include "base/nanos.h"
 
 enum { UDP_ICMP_KEPT = 16, UDP_ICMP_SOCKETS = 18, UDP_ICMP_TEXT = 192 };
+
+/* A socket's address of either IP version. */
+union udp_address {
+    struct sockaddr any;
+    struct sockaddr_in ipv4;
+    struct sockaddr_in6 ipv6;
+};
 
 struct udp_icmp_error {
     uint8_t destination[16], from[16]; /* GIDs: the datagram's destination, and the host that answered */
@@ -53,5 +61,3 @@ bool udp_icmp_read(struct msghdr *, struct udp_icmp_error *);
 
 /* Writes an answer in words: "10.77.0.1 answered (ICMP type 3, code 3): port unreachable, ...". */
 void udp_icmp_write(const struct udp_icmp_error *, char text[UDP_ICMP_TEXT]);
-
-nanos udp_icmp_now(void);

@@ -51,11 +51,6 @@ struct udp_buffers *udp_buffers_create(void)
     return calloc(1, sizeof(struct udp_buffers));
 }
 
-void udp_buffers_destroy(struct udp_buffers *buffers)
-{
-    free(buffers);
-}
-
 static void udp_receive_prepare(struct udp_buffers *buffers, int wanted)
 {
     for (int i = 0; i < wanted; i++) {

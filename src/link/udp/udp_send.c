@@ -10,17 +10,13 @@
 #include "base/descriptor.h"
 #include "base/likely.h"
 #include "base/uncancelled.h"
+#include "link/ancillary.h"
 #include "link/udp/udp_state.h"
 #include "wire/grh.h"
 
 #include <netinet/udp.h>
 
 enum { FIRST_PORT = 0xc000 }; /* RoCEv2 annex, A17.9.2: source ports from 0xC000 on */
-
-static bool set(int fd, int level, int name, int value)
-{
-    return !setsockopt(fd, level, name, &value, sizeof value);
-}
 
 /* Binds the socket to any free port of the upper quarter; returns 0 where it can't. */
 static uint16_t bind_somewhere(int fd, bool ipv6)
@@ -30,12 +26,8 @@ static uint16_t bind_somewhere(int fd, bool ipv6)
         if (getrandom(&number, sizeof number, 0) != sizeof number)
             break;
         number |= FIRST_PORT;
-        union udp_address here = {.any = {.sa_family = ipv6 ? AF_INET6 : AF_INET}};
-        if (ipv6)
-            here.ipv6.sin6_port = htons(number);
-        else
-            here.ipv4.sin_port = htons(number);
-        if (!bind(fd, &here.any, ipv6 ? sizeof here.ipv6 : sizeof here.ipv4))
+        union udp_address here = udp_any_address(ipv6, number);
+        if (!bind(fd, &here.any, udp_address_length(&here)))
             return number;
         if (errno != EADDRINUSE)
             break;
@@ -50,10 +42,11 @@ static bool udp_send_prepare(struct udp_port *port, int fd, bool ipv6)
 {
     struct epoll_event nothing = {.events = EPOLLET, .data.fd = -1};
     if (ipv6)
-        set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
-    return (ipv6 ? set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO) &&
-                       set(fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, 0)
-                 : set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO) && set(fd, IPPROTO_IP, IP_MULTICAST_LOOP, 0)) &&
+        udp_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+    return (ipv6 ? udp_set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO) &&
+                       udp_set(fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, 0)
+                 : udp_set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO) &&
+                       udp_set(fd, IPPROTO_IP, IP_MULTICAST_LOOP, 0)) &&
            !epoll_ctl(port->epoll, EPOLL_CTL_ADD, fd, &nothing);
 }
 
@@ -87,80 +80,61 @@ static bool udp_flow_open(struct udp_port *port, bool ipv6, unsigned index)
 
 /* --- one send of the collected datagrams */
 
-/* Control messages, each aligned, in one block. */
-struct control {
-    _Alignas(struct cmsghdr) uint8_t bytes[128];
-    size_t used;
-};
-
-static void add_control(struct control *control, int level, int type, const void *value, size_t size)
-{
-    struct cmsghdr *header = (struct cmsghdr *)(control->bytes + control->used);
-    *header = (struct cmsghdr){.cmsg_len = CMSG_LEN(size), .cmsg_level = level, .cmsg_type = type};
-    memcpy(CMSG_DATA(header), value, size);
-    control->used += CMSG_SPACE(size);
-}
-
-static void describe_source(struct control *control, const struct udp_link *link)
+static void describe_source(struct msghdr *message, const struct udp_link *link)
 {
     const uint8_t *source = link->route.source;
     if (link->ipv6) {
         struct in6_pktinfo info = {.ipi6_ifindex = link->port->index};
         memcpy(&info.ipi6_addr, source, 16);
-        add_control(control, IPPROTO_IPV6, IPV6_PKTINFO, &info, sizeof info);
+        ancillary_add(message, IPPROTO_IPV6, IPV6_PKTINFO, &info, sizeof info);
     } else {
         struct in_pktinfo info = {.ipi_ifindex = (int)link->port->index};
         memcpy(&info.ipi_spec_dst, source + 12, 4);
-        add_control(control, IPPROTO_IP, IP_PKTINFO, &info, sizeof info);
+        ancillary_add(message, IPPROTO_IP, IP_PKTINFO, &info, sizeof info);
     }
 }
 
 /* If the link has no hop limit, the kernel uses its route's; to a group it would be 1. */
-static void describe_hops(struct control *control, const struct udp_link *link)
+static void describe_hops(struct msghdr *message, const struct udp_link *link)
 {
     int hops = link->route.hop_limit;
     if (!hops && link->multicast)
         hops = 64;
     if (hops)
-        add_control(control, link->ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, link->ipv6 ? IPV6_HOPLIMIT : IP_TTL, &hops,
-                    sizeof hops);
+        ancillary_add(message, link->ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, link->ipv6 ? IPV6_HOPLIMIT : IP_TTL, &hops,
+                      sizeof hops);
 }
 
 /* Adds the route; a connected socket knows it. */
-static void describe_route(struct control *control, const struct udp_link *link)
+static void describe_route(struct msghdr *message, const struct udp_link *link)
 {
     int class = (link->route.traffic_class & ~3) | UDP_ECN_CAPABLE;
-    describe_source(control, link);
-    add_control(control, link->ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, link->ipv6 ? IPV6_TCLASS : IP_TOS, &class,
-                sizeof class);
-    describe_hops(control, link);
+    describe_source(message, link);
+    ancillary_add(message, link->ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, link->ipv6 ? IPV6_TCLASS : IP_TOS, &class,
+                  sizeof class);
+    describe_hops(message, link);
 }
 
 /* A send of the batch, as the kernel wants it. */
 struct outgoing {
     struct msghdr message;
     struct iovec bytes;
-    struct control control;
+    _Alignas(struct cmsghdr) uint8_t control[128];
 };
 
 static void describe(struct outgoing *out, const struct udp_flow *flow)
 {
     const struct udp_link *link = flow->link;
     uint16_t segment = (uint16_t)flow->segment;
-    out->message = (struct msghdr){.msg_iov = &out->bytes, .msg_iovlen = 1};
+    out->message = (struct msghdr){.msg_iov = &out->bytes, .msg_iovlen = 1, .msg_control = out->control};
     out->bytes = (struct iovec){flow->bytes, flow->count > 1 ? flow->used : flow->segment};
-    out->control.used = 0;
     if (!flow->connected) {
         out->message.msg_name = (void *)&link->to;
         out->message.msg_namelen = udp_address_length(&link->to);
-        describe_route(&out->control, link);
+        describe_route(&out->message, link);
     }
     if (flow->count > 1)
-        add_control(&out->control, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof segment);
-    if (out->control.used) {
-        out->message.msg_control = out->control.bytes;
-        out->message.msg_controllen = out->control.used;
-    }
+        ancillary_add(&out->message, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof segment);
 }
 
 static void empty(struct udp_flow *flow)
@@ -400,14 +374,6 @@ static uint16_t identification_of(const struct udp_flow *flow, const struct udp_
     return (uint16_t)(flow->next + flow->count);
 }
 
-/* Drops a frame that is longer than the largest datagram (engines cut payloads to fit), as the ring does. */
-cold static enum frame_sent drop_too_long(struct link *link)
-{
-    atomic_store(&link->error, 0);
-    atomic_fetch_add(&link->unsent, 1);
-    return FRAME_SENT;
-}
-
 /* The caller's check covered the socket, not whether this datagram joins the pending batch: if it does not, and the
  * batch can't leave, the datagram waits. */
 static enum frame_sent udp_send(struct link *link, const struct frame *frame)
@@ -419,7 +385,7 @@ static enum frame_sent udp_send(struct link *link, const struct frame *frame)
     if (udp->port->abandoned || frame->kind == FRAME_ETHERNET)
         return FRAME_SENT;
     if (unlikely(length > UDP_DATAGRAM))
-        return drop_too_long(link);
+        return link_drop_too_long(link);
     bool waits = !make_place(udp, flow, length);
     if (waits && flow->waiting.length)
         return FRAME_NO_ROOM;
@@ -496,18 +462,9 @@ static const struct link_operations operations = {
 
 static void address(struct udp_link *udp)
 {
-    const uint8_t *to = udp->route.destination;
-    udp->to.any.sa_family = udp->ipv6 ? AF_INET6 : AF_INET;
-    if (udp->ipv6) {
-        udp->to.ipv6.sin6_port = htons(DATAGRAM_PORT);
-        udp->to.ipv6.sin6_scope_id = udp->port->index;
-        memcpy(&udp->to.ipv6.sin6_addr, to, 16);
-    } else {
-        udp->to.ipv4.sin_port = htons(DATAGRAM_PORT);
-        memcpy(&udp->to.ipv4.sin_addr, to + 12, 4);
-    }
+    udp_put_address(udp->port, &udp->to, udp->route.destination, DATAGRAM_PORT);
     memcpy(udp->wire.source, udp->route.source, 16);
-    memcpy(udp->wire.destination, to, 16);
+    memcpy(udp->wire.destination, udp->route.destination, 16);
     udp->wire.destination_port = DATAGRAM_PORT;
     udp->wire.fragment = DATAGRAM_DONT_FRAGMENT;
 }
@@ -516,7 +473,7 @@ struct link *udp_connect(struct udp_port *port, const struct udp_route *route)
 {
     unsigned spread = route->flow * 0x9e3779b1u >> 29; /* the upper three bits: UDP_FLOWS */
     unsigned index = route->apart ? UDP_APART : spread;
-    bool ipv6 = !udp_is_ipv4(route->destination);
+    bool ipv6 = !grh_is_ipv4(route->destination);
     struct udp_link *udp = udp_flow_open(port, ipv6, index) ? calloc(1, sizeof *udp) : NULL;
     if (!udp)
         return NULL;

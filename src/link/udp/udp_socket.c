@@ -18,40 +18,32 @@
 
 static const int on = 1;
 
-static bool set(int fd, int level, int name, int value)
-{
-    return !setsockopt(fd, level, name, &value, sizeof value);
-}
-
 /* The fields of a datagram's header that the ICRC and the GRH need. */
 static bool ask_for_headers(int fd, bool ipv6)
 {
     if (!ipv6)
-        return set(fd, IPPROTO_IP, IP_PKTINFO, on) && set(fd, IPPROTO_IP, IP_RECVTOS, on) &&
-               set(fd, IPPROTO_IP, IP_RECVTTL, on);
-    return set(fd, IPPROTO_IPV6, IPV6_V6ONLY, on) && set(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, on) &&
-           set(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, on) && set(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, on) &&
-           set(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, on); /* the kernel's rxe sends no checksum, A17.9.1 allows that */
+        return udp_set(fd, IPPROTO_IP, IP_PKTINFO, on) && udp_set(fd, IPPROTO_IP, IP_RECVTOS, on) &&
+               udp_set(fd, IPPROTO_IP, IP_RECVTTL, on);
+    return udp_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, on) && udp_set(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, on) &&
+           udp_set(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, on) && udp_set(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, on) &&
+           udp_set(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, on); /* the kernel's rxe sends no checksum, A17.9.1 allows that */
 }
 
 /* A window of packets from each of many peers must fit; the kernel gives what its limits allow. */
 static void ask_for_room(int fd)
 {
     enum { WANTED = 8 << 20 };
-    if (!set(fd, SOL_SOCKET, SO_RCVBUFFORCE, WANTED))
-        set(fd, SOL_SOCKET, SO_RCVBUF, WANTED);
+    if (!udp_set(fd, SOL_SOCKET, SO_RCVBUFFORCE, WANTED))
+        udp_set(fd, SOL_SOCKET, SO_RCVBUF, WANTED);
 }
 
 void udp_put_address(const struct udp_port *port, union udp_address *to, const uint8_t gid[16], uint16_t number)
 {
-    bool ipv6 = !udp_is_ipv4(gid);
-    *to = (union udp_address){.any = {.sa_family = ipv6 ? AF_INET6 : AF_INET}};
-    if (ipv6) {
-        to->ipv6.sin6_port = htons(number);
+    *to = udp_any_address(!grh_is_ipv4(gid), number);
+    if (to->any.sa_family == AF_INET6) {
         to->ipv6.sin6_scope_id = port->index;
         memcpy(&to->ipv6.sin6_addr, gid, 16);
     } else {
-        to->ipv4.sin_port = htons(number);
         memcpy(&to->ipv4.sin_addr, gid + 12, 4);
     }
 }
@@ -66,15 +58,15 @@ bool udp_watch(const struct udp_port *port, int fd)
 static void ignore_groups_of_others(int fd, bool ipv6)
 {
     if (ipv6)
-        set(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
+        udp_set(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
     else
-        set(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
+        udp_set(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
 }
 
 /* Binds a socket that other processes of the user share on this interface: each gets a part of the datagrams. */
 static bool bind_shared(int fd, const struct udp_port *port, const union udp_address *here)
 {
-    return set(fd, SOL_SOCKET, SO_REUSEPORT, on) &&
+    return udp_set(fd, SOL_SOCKET, SO_REUSEPORT, on) &&
            !setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, port->interface, strlen(port->interface) + 1) &&
            !bind(fd, &here->any, udp_address_length(here));
 }
@@ -83,7 +75,7 @@ static bool bind_shared(int fd, const struct udp_port *port, const union udp_add
  * everything: they do not share with this one, which was bound without SO_REUSEPORT, and are bound to an interface. */
 static bool bind_last(int fd, const union udp_address *here)
 {
-    return !bind(fd, &here->any, udp_address_length(here)) && set(fd, SOL_SOCKET, SO_REUSEPORT, on);
+    return !bind(fd, &here->any, udp_address_length(here)) && udp_set(fd, SOL_SOCKET, SO_REUSEPORT, on);
 }
 
 int udp_make_receiving(const struct udp_port *port, const union udp_address *here)
@@ -94,7 +86,7 @@ int udp_make_receiving(const struct udp_port *port, const union udp_address *her
         return -1;
     ask_for_room(fd);
     ignore_groups_of_others(fd, ipv6);
-    set(fd, IPPROTO_UDP, UDP_GRO, on); /* an older kernel hands out one by one */
+    udp_set(fd, IPPROTO_UDP, UDP_GRO, on); /* an older kernel hands out one by one */
     if (ask_for_headers(fd, ipv6) && (port->interface[0] ? bind_shared(fd, port, here) : bind_last(fd, here)))
         return fd;
     int error = errno;

@@ -30,12 +30,6 @@ enum {
     UDP_ECN_CAPABLE = 2, /* routers may mark our packets instead of dropping them (ECN) */
 };
 
-union udp_address {
-    struct sockaddr any;
-    struct sockaddr_in ipv4;
-    struct sockaddr_in6 ipv6;
-};
-
 struct udp_link;
 
 /* A sending socket and the datagrams that wait to leave together. All have the same route and, except the last, the
@@ -129,15 +123,27 @@ static inline socklen_t udp_address_length(const union udp_address *address)
     return address->any.sa_family == AF_INET6 ? sizeof address->ipv6 : sizeof address->ipv4;
 }
 
+/* The address of all interfaces, with this port. */
+static inline union udp_address udp_any_address(bool ipv6, uint16_t port)
+{
+    return ipv6 ? (union udp_address){.ipv6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)}}
+                : (union udp_address){.ipv4 = {.sin_family = AF_INET, .sin_port = htons(port)}};
+}
+
+/* Sets an option of a socket. False: the kernel refuses, with errno. */
+static inline bool udp_set(int fd, int level, int name, int value)
+{
+    return !setsockopt(fd, level, name, &value, sizeof value);
+}
+
 /* udp_groups.c: closes the sockets of all groups. */
 void udp_leave_all(struct udp_port *);
 
 /* udp_prefer.c: like udp_prefer, but only while a place is free. */
 void udp_prefer_steady(struct udp_port *, const struct datagram_route *);
 
-/* udp_receive.c */
+/* udp_receive.c: allocates the buffers for receiving; free(3) frees them. */
 struct udp_buffers *udp_buffers_create(void);
-void udp_buffers_destroy(struct udp_buffers *);
 
 /* udp_send.c: sends the batches that wait, after some socket has got room. */
 void udp_flush_stuck(struct udp_port *);
@@ -149,9 +155,3 @@ void udp_disconnect(struct udp_flow *);
 void udp_forget_link(struct udp_flow *, const struct udp_link *);
 /* Forgets a connection whose socket is closed: its number may be another's. */
 void udp_forget_connection(struct udp_flow *);
-
-/* Returns true if the GID is an IPv4 address. */
-static inline bool udp_is_ipv4(const uint8_t gid[16])
-{
-    return grh_is_ipv4(gid);
-}
