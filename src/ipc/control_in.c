@@ -9,7 +9,7 @@
 
 enum { MESSAGES_A_ROUND = 256 };
 
-/* Messages of a sender that has left since are read as well. */
+/* The ring of a sender that has left since is read as well. */
 static struct record *record_of(struct node *node, const struct control_message *message)
 {
     if (table_is(node->table, message->slot, message->generation))
@@ -63,9 +63,9 @@ static enum reason refuse_request(const struct control_message *message)
     return user_owns_process(message->uid, message->pid) ? REASON_NONE : REASON_LETTER_USER;
 }
 
-/* The directory lets no other user in, yet a socket may be passed to another process, and a sender that was let in may
- * have changed its user. Where one number shows many users, a process of another namespace can't be proven to be ours,
- * and the directory has to suffice. A doorbell carries no data, so it is accepted from every sender. */
+/* A directory that is not open lets no other user in, yet a socket may be passed to another process, and a sender that
+ * was let in may have changed its user. Where one number shows many users, a process of another namespace can't be
+ * proven to be ours, and the directory has to suffice. A doorbell carries no data, so every sender's is accepted. */
 static enum reason refuse_message(const struct node *node, const struct control_message *message)
 {
     if (message->kind == CONTROL_REPORT)

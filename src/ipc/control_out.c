@@ -32,8 +32,8 @@ void control_postponed(struct shm_common *host)
     retry_in((struct node *)((char *)host - offsetof(struct node, host)), retry_first);
 }
 
-/* A datagram socket that is connected to another becomes writable when that one's queue has room. Without one (no
- * descriptors left) there is still the timer. */
+/* A datagram socket that is connected to another becomes writable when that one's queue has room. Without such a socket
+ * (no descriptors left) there is still the timer. */
 static void watch(struct node *node, struct record *record)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};

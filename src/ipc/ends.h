@@ -35,6 +35,6 @@ void ends_remove(struct node *, uint32_t number);
 /* Copies the end of this number. False: it is not there. */
 bool ends_find(const struct node *, uint32_t number, struct end *);
 
-/* Copies the other end of a connection, which came to RTS at `since` or later and names the same two. False: there is
- * none, or both are one queue pair. */
+/* Copies the other end of a connection, which came to RTS at `since` or later and names the same two queue pairs.
+ * False: there is no such end, or both ends are one queue pair. */
 bool ends_meet(const struct node *, const struct end *own, nanos since, struct end *other);

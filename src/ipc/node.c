@@ -107,7 +107,7 @@ static int set_up(struct node *node, char *why, size_t why_size)
     node->host.lacking = lacking;
     node->is_open = directory_is_open(node->directory);
     node->host.published = node->is_open || !cma_is_direct() || published_create(&node->published)
-                               ? -1 /* no process of another user may forge control messages here */
+                               ? -1 /* in an open directory another user's process could forge control messages */
                                : node->published.descriptor;
     error = record_open_loopback(node);
     if (error)

@@ -134,8 +134,8 @@ struct published *node_published(struct node *);
 void node_vouch(struct node *);
 void node_retract(struct node *);
 
-/* Call it after a publication was withdrawn: waits until every access that may have begun before is over. If a peer is
- * stopped during one, waits until it continues or ends. Thread-safe; not under the node's locks. */
+/* Call it after a publication was withdrawn: waits until every access that may have begun before is over, or can write
+ * nothing any more, as /proc soon shows of one whose process is stopped. Thread-safe; not under the node's locks. */
 void node_quiesce(struct node *);
 
 /* Counts all accesses of peers. Thread-safe. */
@@ -146,7 +146,7 @@ void node_count_one_sided(struct node *, struct node_one_sided *);
 /* Counts for callers that hold a lock which is taken after the node's. False: the node's lock is not free now. */
 bool node_try_count_one_sided(struct node *, struct node_one_sided *);
 
-/* --- receiving: one caller at a time for these six (the owner's progress lock) */
+/* --- receiving: one caller at a time (the owner's progress lock), except where a function says otherwise */
 
 /* Returns true if node_receive would find nothing to do. */
 bool node_is_quiet(const struct node *);

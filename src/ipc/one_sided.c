@@ -13,12 +13,12 @@
 
 enum {
     UNDER_WAY_FEW = 64,
-    NAP = 200000,   /* ns */
-    YIELDS = 100,   /* steps until the first nap; */
-    FORBIDS = 110,  /* until calls that begin later are forbidden to write, and we look where the threads are; */
-    COMPUTES = 600, /* until we look whether running threads are in user mode; */
-    COMPUTES_EACH = 100,
-    TELLS = 5000, /* until the log reports the wait */
+    NAP = 200000,        /* ns */
+    YIELDS = 100,        /* steps until the first nap; */
+    FORBIDS = 110,       /* until calls that begin later are forbidden to write, and we look where the threads are; */
+    COMPUTES = 600,      /* until we look whether running threads are in user mode; */
+    COMPUTES_EACH = 100, /* between two such looks; */
+    TELLS = 5000,        /* until the log reports the wait */
 };
 
 /* A peer that was announced when we looked. */
@@ -50,7 +50,8 @@ static bool is_any_taken(const uint32_t seen[DIRECT_SEATS])
     return false;
 }
 
-/* The processes announced now, as many as there is room for, each with a reference. Returns their number. */
+/* Finds the processes that are announced now, and holds as many of them as there is room for. Returns how many there
+ * are. */
 static unsigned one_sided_look(struct node *node, struct under_way *found, unsigned room)
 {
     unsigned count = 0;
@@ -104,7 +105,7 @@ static void one_sided_tell(const struct under_way *under_way)
               (int)under_way->record->peer.pid);
 }
 
-/* True: it is over. */
+/* True: the access is over, or can write nothing any more. */
 static bool one_sided_is_over(struct node *node, const struct under_way *under_way, unsigned looks)
 {
     const struct record *record = under_way->record;
@@ -119,7 +120,7 @@ static bool one_sided_is_over(struct node *node, const struct under_way *under_w
 }
 
 /* Waits until an access is over. Most end within a microsecond, so first we yield. An access whose requester is stopped
- * before its call begins can be forbidden, so we wait only until that is seen. */
+ * before its call begins can be forbidden, so we wait only until the requester is seen to be stopped. */
 static void one_sided_wait(struct node *node, struct under_way *under_way)
 {
     for (unsigned i = 0; !one_sided_is_over(node, under_way, i); i++) {

@@ -94,7 +94,7 @@ bool node_alive(struct node *node, struct peer *peer)
     return false;
 }
 
-static const nanos ask_each = NANOS_SECOND; /* how often we ask whether it is stopped; less than the patience */
+static const nanos ask_each = NANOS_SECOND; /* between questions whether a peer is stopped; < NODE_STALLED_AFTER */
 
 static enum node_presence insist(struct record *record, nanos now)
 {

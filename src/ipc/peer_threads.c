@@ -12,7 +12,7 @@
 #include "base/text/text.h"
 #include "base/uncancelled.h"
 
-/* A file of a thread; empty when it can't be read. */
+/* Reads a file of a thread; the text is empty when it can't be read. */
 static void read_file(int tasks, const char *thread, const char *file, char *text, size_t size)
 {
     char path[NAME_MAX + sizeof "/syscall"];
@@ -29,7 +29,7 @@ static bool is_stopped(int tasks, const char *thread)
     return name_end && name_end[1] && name_end[2] && strchr("TtZX", name_end[2]);
 }
 
-/* The number of the call that a thread waits in; -1 outside of any; "running" if it does not wait. */
+/* The file has the number of the call that the thread waits in; -1 outside of any; "running" if it does not wait. */
 static bool is_in_another(int tasks, const char *thread, long call)
 {
     char text[256], *end;
@@ -86,7 +86,7 @@ bool peer_threads_all(pid_t pid, long call)
     return all;
 }
 
-/* Field 3 of its stat. */
+/* Reads field 3 of the process's stat. */
 bool peer_threads_is_stopped(pid_t pid)
 {
     char path[32], text[512];

@@ -41,7 +41,7 @@ static const char *watch_read(struct watch *watch, int file)
     return watch->text;
 }
 
-/* The number of the call that a thread waits in; "running" of one that does not wait. */
+/* The file has the number of the call that the thread waits in; "running" if it does not wait. */
 static bool sleeps_elsewhere(struct watch *watch, const struct watched *thread)
 {
     const char *text = watch_read(watch, thread->syscall);
@@ -50,7 +50,7 @@ static bool sleeps_elsewhere(struct watch *watch, const struct watched *thread)
     return end != text && number >= 0 && number != watch->call;
 }
 
-/* The last of three numbers; 0: this kernel does not count. */
+/* The file has three numbers, and the turns are the last. 0: this kernel does not count. */
 static uint64_t turns_of(struct watch *watch, const struct watched *thread)
 {
     const char *last = strrchr(watch_read(watch, thread->schedstat), ' ');

@@ -65,7 +65,7 @@ static int enter_claim(struct node *node, struct table_port *entry, const struct
     return 0;
 }
 
-/* A port whose neighbors all are distinct is shared only when no free port is left. */
+/* A port is shared, with claims from which this one is distinct, only when no free port is left. */
 static int choose(struct node *node, const struct ports_range *range, struct port_claim *claim, uint32_t *number,
                   bool shared)
 {

@@ -13,14 +13,15 @@
  * EADDRNOTAVAIL, as ports_conflict; ENOSPC: the table is full; EBUSY, ESTALE: it can't be locked. */
 int ports_bind(struct node *, const struct ports_range *, struct port_claim *, uint32_t *entry);
 
-/* Makes the claim listen: it shares its port with no other then, even one that set REUSEADDR. Errors as ports_bind. */
+/* Makes the claim listen: it shares its port with no other then, even one that set REUSEADDR. Returns the errors of
+ * ports_bind. */
 int ports_listen(struct node *, uint32_t entry);
 void ports_release(struct node *, uint32_t entry);
 
-/* The process that listens at this port and address, connected; NULL: no process does. Takes a reference, as node_find.
- */
+/* The process that listens at this port and address, connected; NULL: no process does. Takes a reference as node_find
+ * does. */
 struct peer *ports_find_listener(struct node *, uint16_t space, uint16_t port, const struct cm_address *);
 
 /* The process that listened there until it closed its listener, unless another claim has taken the entry since. Takes a
- * reference, as node_find. */
+ * reference as node_find does. */
 struct peer *ports_find_former(struct node *, uint16_t space, uint16_t port, const struct cm_address *);

@@ -108,7 +108,7 @@ static bool is_given_up(int asker)
 static void give_report(struct node *node, int to, node_report *report, void *context)
 {
     char request[NODE_REQUEST_MAX + 1] = "";
-    recv(to, request, NODE_REQUEST_MAX, MSG_DONTWAIT); /* was there before `to` was sent; nothing: the empty request */
+    recv(to, request, NODE_REQUEST_MAX, MSG_DONTWAIT); /* it was written before `to` was sent; nothing: it is empty */
     int memory = report && !is_given_up(to) ? memfd_create("softverbs-report", MFD_CLOEXEC) : -1;
     if (memory >= 0) {
         report(context, request, memory);
@@ -167,7 +167,7 @@ static bool is_waiting(const struct record *record)
     return shm_got_room(record->peer.link);
 }
 
-/* The mark of a ring that is not polled will arrive, or was lost. */
+/* Looks at all rings: the mark of one that is not polled will arrive, or was lost. */
 static bool anything_waits(struct node *node)
 {
     bool waits = has_messages(node) || marks_raised(&node->entry->attention.marks);

@@ -28,7 +28,7 @@ static struct record *record_make(struct node *node, unsigned slot, uint32_t gen
     return record;
 }
 
-/* --- which of them are heard, and which of those are polled: the first ones in node->heard */
+/* --- which records are heard, and which of those are polled: the first ones in node->heard */
 
 static void put_at(struct record *record, unsigned place)
 {
@@ -65,8 +65,8 @@ static void leave_alone(struct record *record)
         swap_with(record, --record->node->heard.polled);
 }
 
-/* Clears the bit that makes senders look for questions after the last one; not when this process has left, and another
- * may have its slot. Under node->lock. */
+/* Clears the bit that makes senders look for questions when no question is left; not when this process has left, and
+ * another may have its slot. Under node->lock. */
 static void note_asked(struct node *node)
 {
     if (node->heard.polled == node->heard.count && !atomic_load(&node->left))
@@ -142,7 +142,7 @@ int record_open_loopback(struct node *node)
     return 0;
 }
 
-/* The next round looks for it. */
+/* Makes the next round call records_collect. */
 static void note_litter(struct node *node)
 {
     atomic_store(&node->litter, true);
@@ -234,8 +234,8 @@ static void attend_mark(unsigned slot, void *context)
     take_back(record);
 }
 
-/* Polls again rings with frames, and rings of peers that are gone, which mark nothing any more. A ring that take_back
- * swaps to an earlier place was looked at before. Under progress and node->lock. */
+/* Polls again rings with frames, and rings of peers that are gone, which mark nothing any more. The ring that take_back
+ * swaps to place i was looked at before. Under progress and node->lock. */
 static void look_at_the_others(struct node *node)
 {
     lock_assert_held(&node->lock);
@@ -273,7 +273,7 @@ static bool is_silent(struct record *record, nanos now)
     return other && nanos_since(record->moved_at, now) >= record->silence_most;
 }
 
-/* Asks the peers for marks that were just left alone, up to `end`. link/marks.h argues the order. Under progress and
+/* Asks the peers that were just left alone, up to `end`, for marks. link/marks.h argues the order. Under progress and
  * node->lock. */
 static void ask_for_marks(struct node *node, unsigned end)
 {

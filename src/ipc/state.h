@@ -24,10 +24,10 @@ struct record {
     struct ring_reader *reader;   /* NULL: no ring to read yet; else: */
     unsigned place;               /* in node->heard */
     uint64_t head;                /* the reader's at the last look; under progress */
-    nanos moved_at, silence_most; /* when it was seen to move; how long it may rest until it is asked for marks */
+    nanos moved_at, silence_most; /* when the head was seen to move; how long it may rest until marks are asked for */
     int writable;                 /* a socket that becomes writable when the peer's queue has room; -1: not needed */
-    nanos asked_at;               /* when we looked whether it is stopped; under progress */
-    bool stopped;                 /* it was stopped then; likewise */
+    nanos asked_at;               /* when we looked whether the process is stopped; under progress */
+    bool stopped;                 /* it was stopped then; under progress */
     atomic_bool watched;          /* node_watch was called for it */
     int end;                      /* a pidfd of its process, or -1 */
     struct record *next;          /* in node->records */
@@ -50,7 +50,7 @@ struct node {
     bool is_open; /* other users' processes may join: directory_is_open */
     struct published published;
     struct node_one_sided one_sided; /* the accesses of peers that are gone; under lock */
-    atomic_bool left;                /* node_leave_host */
+    atomic_bool left;                /* node_leave_host or node_withdraw was called */
 
     struct lock lock; /* records, by_slot; heard is written under it and by the progress owner only */
     struct record *records;
@@ -75,14 +75,14 @@ struct node {
     } requests; /* tools' requests for reports that are not yet written */
 };
 
-/* The peer that is this owner of something in the table (peer.c); NULL: its process has ended. Takes a reference. */
+/* The peer that is named by an owner's word of the table (peer.c); NULL: its process has ended. Takes a reference. */
 struct peer *node_find_owner(struct node *, uint32_t owner);
 
 /* --- records (record.c) */
 
 /* The record of a peer in the table, made if there was none; NULL: no memory. Under node->lock. */
 struct record *record_get(struct node *, unsigned slot, uint32_t generation, pid_t pid);
-/* Makes a record outside of by_slot, already gone, that delivers what was sent before the end. Under node->lock. */
+/* Makes a record outside of by_slot of a peer that is gone, whose earlier frames are delivered. Under node->lock. */
 struct record *record_orphan(struct node *, unsigned slot, uint32_t generation, pid_t pid);
 /* Marks the peer as gone: nothing is sent to it any more; its earlier frames are still delivered. Under node->lock. */
 void record_depart(struct record *);

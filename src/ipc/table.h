@@ -104,7 +104,7 @@ struct table {
 };
 
 /* Opens the directory's table. `create`: makes directory and table if they are missing, and replaces an unused table of
- * another layout; without it, ENOENT, and ESTALE for such a table, without a sentence. EBUSY: processes use a table of
+ * another layout; without `create` those are ENOENT, and ESTALE, which has no sentence. EBUSY: processes use a table of
  * another layout. EIO: the table is lost, and its other openers in this process must close it first. Returns 0, or
  * errno and a sentence. */
 int table_open(struct table **, const char *directory, bool create, char *why, size_t why_size);
@@ -157,7 +157,7 @@ static inline unsigned table_owner_slot(uint32_t owner)
     return owner % TABLE_SLOTS;
 }
 
-/* The bits of a generation that are kept; all others are lost everywhere. */
+/* The bits of a generation that fit beside a slot; all others are dropped everywhere. */
 enum { TABLE_GENERATION_MASK = 0x3fffff };
 
 static inline uint32_t table_owner_generation(uint32_t owner)

@@ -109,7 +109,7 @@ void table_announce(struct table *table)
     atomic_store(&table->file->slots[table_owner_slot(table_self(table))].state, TABLE_LIVE);
 }
 
-/* Frees what belongs to those whose slots are marked. */
+/* Frees what belongs to the processes whose slots are marked. */
 static void table_join_release(struct table *table, const bool *slots)
 {
     struct table_file *file = table->file;

@@ -59,7 +59,7 @@ static int table_open_fill(int descriptor)
     return 0;
 }
 
-/* Makes a whole table under another name and then gives it the table's name: `replace` takes the place of an existing
+/* Makes a whole table under another name and then gives it the table's name: with `replace` in place of an existing
  * one, else EEXIST when another process was faster. A sweep may remove the other name before we are done (ENOENT). */
 static int table_open_make(const char *directory, bool replace)
 {
@@ -174,8 +174,8 @@ static int keep(struct table **result, const char *directory, int descriptor)
         free(table);
         return errno;
     }
-    /* An ordinary user's program may lock 8 MiB of memory, and this file would take a quarter. A process reads a few of
-     * its pages, as it has the claims of the whole host, and it is memory of the host anyway. */
+    /* An ordinary user's program may lock 8 MiB of memory, and this file would take a quarter. A process reads only a
+     * few of its pages, as the file has the claims of the whole host. */
     munlock(table->file, sizeof *table->file);
     table->region = (struct guard_region){table->file, sizeof *table->file, lose};
     guard_region_add(&table->region); /* where too many are open, one that is truncated ends the process */

@@ -14,7 +14,7 @@
 #include "ipc/table.h"
 #include "link/doorbell.h"
 
-/* No process has been there: not an error for tools that only look. */
+/* Returns true if no process has been in the directory, which is no error for tools that only look. */
 static bool is_absent(const char *directory)
 {
     char path[NODE_DIRECTORY_MAX + 32];
@@ -134,7 +134,7 @@ static int ask(const char *directory, unsigned slot, uint32_t generation, const 
         close(ends[0]);
     }
     close(sender);
-    return error == EAGAIN ? ETIMEDOUT : error; /* its queue is full: it has not looked for long */
+    return error == EAGAIN ? ETIMEDOUT : error; /* the process's queue is full: it has not looked for long */
 }
 
 int node_ask(const char *directory, unsigned slot, const char *request, int out_fd, int milliseconds)

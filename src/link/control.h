@@ -1,5 +1,5 @@
-/* The messages that processes of a host send to each other's sockets. The directory admits one user only; still, each
- * message is checked and never trusted for more than it costs to be wrong. */
+/* The messages that processes of a host send to each other's sockets. Each message is checked, also in a directory that
+ * is for one user alone, and is never trusted for more than it costs to be wrong. */
 #pragma once
 
 #include <stdatomic.h>

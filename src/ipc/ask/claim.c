@@ -17,7 +17,7 @@
 /* @softverbs-4791 INDEX DEVICE:INODE PID DIRECTORY; device and inode distinguish directories of the same path. */
 static const char mark[] = "softverbs-4791 ";
 
-/* The fields in front of the process. */
+/* Writes the fields before the process: they are the key of a claim. */
 static void write_key(char to[64], const char *directory, unsigned index)
 {
     struct stat place = {0};
@@ -49,8 +49,8 @@ static socklen_t put_name(struct sockaddr_un *address, const char *name)
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
 }
 
-/* Any process may give a socket any name. The kernel reports the user of the process that listens there, though; and
- * another user's never shares a port with ours (SO_REUSEPORT). */
+/* Any process may give a socket any name. The kernel reports the user of the process that listens there, though; and a
+ * socket of another user never shares a port with ours (SO_REUSEPORT). */
 static bool is_of_this_user(const char *name)
 {
     struct sockaddr_un address;
@@ -87,8 +87,8 @@ bool claim_is_others(const char *directory, unsigned index, char *why, size_t wh
     return found;
 }
 
-/* Devices on one interface need one claim, so a name that is taken is ours. The directory is in it for people to read.
- */
+/* A process needs one claim for all its devices on an interface, so a name that is taken is its own. The directory is
+ * in the name for people to read. */
 static int announce(const char *directory, unsigned index)
 {
     struct sockaddr_un address;

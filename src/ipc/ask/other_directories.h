@@ -4,9 +4,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Writes whose they are: "user 1000 runs softverbs on this host, too" if that user's are in the default directory, else
- * "processes meet in /tmp/softverbs-2, too", this user's first. False: none is found in this network namespace, or
- * there is no /proc. Only names that contain "/softverbs-" are known, and only the first 2000 lines of the kernel's
- * list are read, at most once in a second. Any user can forge an entry about himself, so nothing is decided by it.
- * errno stays as it is. Thread-safe. */
+/* Writes whose processes they are: "user 1000 runs softverbs on this host, too" if another user's are in that user's
+ * default directory, else "processes meet in /tmp/softverbs-2, too", this user's default directory first. False: no
+ * such process is found in this network namespace, or there is no /proc. Only names that contain "/softverbs-" are
+ * known, and only the first 2000 lines of the kernel's list are read, at most once in a second. Any user can forge an
+ * entry about himself, so nothing is decided by it. errno stays as it is. Thread-safe. */
 bool other_directories_find(const char *directory, char *to, size_t size);

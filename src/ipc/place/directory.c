@@ -34,8 +34,8 @@ static bool has_room(const char *base)
            (uint64_t)status.f_bavail * status.f_frsize >= sizeof(struct table_file) + (64 << 10);
 }
 
-/* The directory below the base; made here when another user has its name. Processes that do so at the same time choose
- * different names, and agree on one because each waits until all have made theirs. */
+/* Writes the directory below the base to `to`, and makes one if another user has its name. Processes that do so at the
+ * same time choose different names, and agree on one because each waits until all have made theirs. */
 static bool settle(const char *base, const char *name, char *to)
 {
     char plain[NODE_DIRECTORY_MAX + 1];
@@ -144,9 +144,9 @@ static int set_mode(int descriptor, mode_t mode)
     return fchmod(descriptor, mode) && (errno != EBADF || chmod(name, mode)) ? errno : 0;
 }
 
-/* Another user may have put a file of ours under the name, which then is its second. If we may not give the file to the
- * group, it has the group already where the directory hands on its own (mode 2770). Two groups that a user namespace
- * shows by one number are taken for one: our group's members that are not in the directory's can't enter it. */
+/* Another user may have put a file of ours under this name, which is then the file's second one. If we may not give the
+ * file to the group, it has the group already where the directory hands on its own (mode 2770). Two groups that a user
+ * namespace shows by one number are taken for one: who is of our group and not of the directory's can't enter it. */
 int directory_share(const char *directory, int descriptor)
 {
     struct stat status, file;

@@ -86,7 +86,7 @@ static bool find_with_suffix(const char *base, const char *name, char *to, size_
     return true;
 }
 
-/* The suffix is unpredictable. */
+/* Adds an unpredictable suffix; "": it does not fit. */
 static void add_suffix(char *to, size_t size)
 {
     uint32_t number = (uint32_t)getpid();

@@ -16,5 +16,5 @@ unsigned userdir_bases(const char *bases[USERDIR_BASES]);
 unsigned long long userdir_namespace(const char *kind);
 
 /* True: `to` is an existing directory of this user below the base, called `name`, or `name` and a suffix if another
- * user has the name. False: there is none, and `to` is where to make it, "" if that does not fit. */
+ * user has the name. False: there is no such directory, and `to` is where to make it, "" if that does not fit. */
 bool userdir_find(const char *base, const char *name, char *to, size_t size);
