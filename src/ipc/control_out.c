@@ -9,6 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/container.h"
 #include "base/descriptor.h"
 #include "base/spare.h"
 #include "base/uncancelled.h"
@@ -29,7 +30,7 @@ static void retry_in(struct node *node, nanos span)
 
 void control_postponed(struct shm_common *host)
 {
-    retry_in((struct node *)((char *)host - offsetof(struct node, host)), retry_first);
+    retry_in(container_of(host, struct node, host), retry_first);
 }
 
 /* A datagram socket that is connected to another becomes writable when that one's queue has room. Without such a socket

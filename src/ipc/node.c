@@ -120,19 +120,12 @@ static void close_descriptors(struct node *node)
     atomic_store(&node->table->waker, -1);
     for (unsigned i = 0; i < node->requests.count; i++)
         close(node->requests.descriptors[i]);
-    if (node->socket >= 0)
-        close(node->socket);
-    if (node->epoll >= 0)
-        close(node->epoll);
-    if (node->ends >= 0)
-        close(node->ends);
-    if (node->waker >= 0)
-        close(node->waker);
-    if (node->retry >= 0)
-        close(node->retry);
-    if (node->spare >= 0)
-        close(node->spare);
-    node->spare = node->socket = node->epoll = node->ends = node->waker = node->retry = -1;
+    node_close_descriptor(&node->socket);
+    node_close_descriptor(&node->epoll);
+    node_close_descriptor(&node->ends);
+    node_close_descriptor(&node->waker);
+    node_close_descriptor(&node->retry);
+    spare_give_up(&node->spare);
 }
 
 int node_open(struct node **result, const char *directory, char *why, size_t why_size)

@@ -91,12 +91,9 @@ bool peer_threads_is_stopped(pid_t pid)
 {
     char path[32], text[512];
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    int before = uncancelled_begin(), file = pid > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    ssize_t length = file < 0 ? 0 : read(file, text, sizeof text - 1);
-    if (file >= 0)
-        close(file);
+    int before = uncancelled_begin();
+    text_read_at(AT_FDCWD, path, text, sizeof text);
     uncancelled_end(before);
-    text[length > 0 ? length : 0] = 0;
     const char *name_end = strrchr(text, ')');
     return name_end && name_end[1] && (name_end[2] == 'T' || name_end[2] == 't');
 }

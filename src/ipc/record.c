@@ -334,16 +334,9 @@ void records_fence(struct node *node)
         attention_fence(&node->entry->attention);
 }
 
-static void close_descriptor(int *descriptor)
-{
-    if (*descriptor >= 0)
-        close(*descriptor);
-    *descriptor = -1;
-}
-
 void record_close_writable(struct record *record)
 {
-    close_descriptor(&record->writable);
+    node_close_descriptor(&record->writable);
 }
 
 void record_release(struct record *record)
@@ -352,8 +345,8 @@ void record_release(struct record *record)
         return;
     int before = uncancelled_begin(); /* descriptors are closed, and the caller may hold any lock */
     record->peer.link->operations->close(record->peer.link);
-    close_descriptor(&record->writable);
-    close_descriptor(&record->end);
+    node_close_descriptor(&record->writable);
+    node_close_descriptor(&record->end);
     free(record);
     uncancelled_end(before);
 }

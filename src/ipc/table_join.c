@@ -51,8 +51,7 @@ static void take_slot(struct table *table, unsigned slot)
     atomic_store(&entry->pid, getpid());
     entry->start_time = start_time();
     program_name(entry->program);
-    attention_wake(
-        &entry->attention); /* counts the slot's sleeps on: a sender may be about to end one of its last owner */
+    attention_wake(&entry->attention); /* keeps the count of sleeps: a sender may be about to end the last owner's */
     attention_want_no_marks(&entry->attention);
     atomic_store(&entry->attention.fences, FENCES_NOT_YET);
     marks_clear(&entry->attention.marks);
@@ -63,10 +62,10 @@ static void take_slot(struct table *table, unsigned slot)
 static int table_join_refused(const struct table *table, int error, char *why, size_t why_size)
 {
     if (error == EBUSY)
-        snprintf(
-            why, why_size,
-            "Process %d keeps the table of processes in %s locked; it may be stopped (0: in another container): %s.",
-            (int)table_lock_holder(table), table->directory, strerror(error));
+        snprintf(why, why_size,
+                 "Process %d keeps the table of processes in %s locked; it may be stopped (0: in another container): "
+                 "%s.",
+                 (int)table_lock_holder(table), table->directory, strerror(error));
     else if (error == EUSERS)
         snprintf(why, why_size, "All %d places for processes in %s are taken.", TABLE_SLOTS, table->directory);
     else

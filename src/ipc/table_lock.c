@@ -32,8 +32,7 @@ bool table_has_name(const char *directory, int descriptor)
 
 pid_t table_lock_holder(const struct table *table)
 {
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCK_BYTE, .l_len = 1};
-    return fcntl(table->descriptor, F_GETLK, &lock) || lock.l_type == F_UNLCK ? 0 : lock.l_pid;
+    return table_pid(table, LOCK_BYTE);
 }
 
 /* 0, or errno of F_SETLK. */

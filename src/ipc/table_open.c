@@ -97,11 +97,10 @@ static void tell_version(const char *directory, int descriptor, char *why, size_
                  "\"softverbs version\"). End its processes, or name another directory with SOFTVERBS_DIR.",
                  directory, head.layout, TABLE_LAYOUT);
     else
-        snprintf(
-            why, why_size,
-            "The directory %s belongs to another version of softverbs than this one of layout %d, or its table was "
-            "truncated. End its processes, or name another directory with SOFTVERBS_DIR.",
-            directory, TABLE_LAYOUT);
+        snprintf(why, why_size,
+                 "The directory %s belongs to another version of softverbs than this one of layout %d, or its table "
+                 "was truncated. End its processes, or name another directory with SOFTVERBS_DIR.",
+                 directory, TABLE_LAYOUT);
 }
 
 /* Locks all of a table. Returns 0 or errno. A process that is replacing it holds it for a moment only. */

@@ -75,11 +75,10 @@ bool claim_is_others(const char *directory, unsigned index, char *why, size_t wh
     while (list && !found && getline(&line, &room, list) > 0) {
         found = is_other(line, key, &name) && is_of_this_user(name);
         if (found)
-            snprintf(
-                why, why_size,
-                "Processes of another directory use UDP port 4791 of this interface (process and directory:%s); they "
-                "share it only with those that have the same SOFTVERBS_DIR.",
-                strchr(name + sizeof mark - 1 + strcspn(key, " ") + 1, ' '));
+            snprintf(why, why_size,
+                     "Processes of another directory use UDP port 4791 of this interface (process and directory:%s); "
+                     "they share it only with those that have the same SOFTVERBS_DIR.",
+                     strchr(name + sizeof mark - 1 + strcspn(key, " ") + 1, ' '));
     }
     free(line);
     if (list)

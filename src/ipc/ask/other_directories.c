@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/read_clock.h"
 #include "base/static_lock.h"
 #include "base/uncancelled.h"
 #include "base/user.h"
@@ -77,11 +77,10 @@ static bool say_whose(struct place *place, char *to, size_t size)
                  "user %lld runs softverbs on this host, too, and processes of two users do not reach each other",
                  place->user);
     else if (place->kind != NO_PLACE && place->several)
-        snprintf(
-            to, size,
-            "processes meet in other directories, such as %.107s, too, and those of two directories do not reach each "
-            "other",
-            place->path);
+        snprintf(to, size,
+                 "processes meet in other directories, such as %.107s, too, and those of two directories do not reach "
+                 "each other",
+                 place->path);
     else if (place->kind != NO_PLACE)
         snprintf(to, size, "processes meet in %.107s, too, and those of two directories do not reach each other",
                  place->path);
@@ -117,20 +116,13 @@ static bool read_list(const char *directory, char *to, size_t size)
 
 static struct {
     bool known, found;
-    time_t second;
+    nanos second;
     char directory[NODE_DIRECTORY_MAX + 1], words[WORDS];
 } last;
 
 LOCK_STATIC(asking, LOCK_INNERMOST); /* last */
 
-static time_t this_second(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return now.tv_sec;
-}
-
-static bool recall(const char *directory, time_t second, bool *found, char words[WORDS])
+static bool recall(const char *directory, nanos second, bool *found, char words[WORDS])
 {
     lock_take(&asking);
     bool known = last.known && last.second == second && !strcmp(last.directory, directory);
@@ -140,7 +132,7 @@ static bool recall(const char *directory, time_t second, bool *found, char words
     return known;
 }
 
-static void remember(const char *directory, time_t second, bool found, const char words[WORDS])
+static void remember(const char *directory, nanos second, bool found, const char words[WORDS])
 {
     lock_take(&asking);
     last.known = strlen(directory) <= NODE_DIRECTORY_MAX;
@@ -155,7 +147,7 @@ bool other_directories_find(const char *directory, char *to, size_t size)
 {
     char words[WORDS] = "";
     bool found;
-    time_t second = this_second();
+    nanos second = read_clock(CLOCK_MONOTONIC_COARSE) / NANOS_SECOND;
     if (!recall(directory, second, &found, words)) {
         found = read_list(directory, words, sizeof words);
         remember(directory, second, found, words);

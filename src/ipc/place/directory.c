@@ -93,8 +93,7 @@ static void explain_owner(const struct stat *status, const char *directory, char
     else
         snprintf(why, why_size,
                  "The directory %s belongs to user %u, not to user %u, as which this program runs, and is not open to "
-                 "others "
-                 "(mode 0770 or 0777); name another one with SOFTVERBS_DIR.",
+                 "others (mode 0770 or 0777); name another one with SOFTVERBS_DIR.",
                  directory, (unsigned)status->st_uid, (unsigned)geteuid());
 }
 
@@ -108,14 +107,11 @@ static int explain(const struct stat *status, const char *directory, char *why, 
         explain_owner(status, directory, why, why_size);
         return EACCES;
     }
-    if ((status->st_mode & 01777) != 0700) {
-        snprintf(
-            why, why_size,
-            "The directory %s has mode %03o; it must be 0700, so that only its owner can enter it, or 0770 or 0777 "
-            "and named with SOFTVERBS_DIR, to be open to other users.",
-            directory, status->st_mode & 01777);
-        return EACCES;
-    }
+    if ((status->st_mode & 01777) != 0700)
+        return SAY_AND(EACCES, why, why_size,
+                       "The directory %s has mode %03o; it must be 0700, so that only its owner can enter it, or 0770 "
+                       "or 0777 and named with SOFTVERBS_DIR, to be open to other users.",
+                       directory, status->st_mode & 01777);
     return 0;
 }
 
