@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 struct event_pipe {
-    int fd;     /* the program's */
+    int fd;     /* the program's descriptor: the read end */
     int own;    /* the same pipe for writing and, without waiting, reading: a program that has closed its own descriptor
                    neither kills the writer with SIGPIPE nor loses bytes of a file that has its number now */
     int reader; /* where `own` can't read: prevents SIGPIPE; -1: not needed */

@@ -143,7 +143,7 @@ static uint32_t find_concerned(const void *messages, size_t length)
     return bits;
 }
 
-/* Messages that were lost, or are longer than any should be, may have been about all. */
+/* Messages that were lost, or are longer than any should be, may have been about all devices. */
 static void take_news(struct follow *follow)
 {
     _Alignas(8) static char bytes[1 << 15];
@@ -171,7 +171,8 @@ static bool is_ours(struct follow *follow)
 
 /* --- what has become of the interfaces */
 
-/* Brings the device up to date, unless it can't be read now (missed). False: another thread holds the control. */
+/* Brings the device up to date, unless its interface can't be read now (missed). False: another thread holds
+ * process->control. */
 static bool follow_device(struct process *process, const struct device *device, nanos now)
 {
     struct device_state next;

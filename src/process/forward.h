@@ -11,7 +11,7 @@ unsigned forward_interface(const uint8_t arrival[FORWARD_ARRIVAL]);
 /* Forwards a datagram that the kernel gave us to the process of this host that owns this number. False: no other
  * process owns it. Under process->progress. */
 bool forward_datagram(struct process *, const struct udp_arrival *, uint32_t number);
-/* Forwards a datagram to this process; false: the link has no room, and the datagram is lost. */
+/* Forwards a datagram to this peer; false: the link has no room, and the datagram is lost. */
 bool forward_to(struct peer *, const struct udp_arrival *);
 
 /* Makes the kernel give us this sender's datagrams directly, once one was forwarded to us. Under process->progress. */

@@ -25,7 +25,7 @@
 #include "tap/delay.h"
 #include "wire/foreign/foreign.h"
 
-static const nanos tick_first = 50 * NANOS_MICROSECOND; /* from a claim to the first look whether they still poll, */
+static const nanos tick_first = 50 * NANOS_MICROSECOND; /* from a claim to the first look whether pollers still poll, */
 static const nanos tick_most = NANOS_MILLISECOND;       /* doubling up to this while they do */
 static const nanos glance = 2 * NANOS_MICROSECOND;      /* a hot program calls verbs at least so often */
 /* The least time that the helper looks on after work, which doubles whenever that paid, and halves whenever it did not.
@@ -35,13 +35,14 @@ static const nanos leaving_most = 500 * NANOS_MILLISECOND; /* the longest wait f
 static const nanos writing_most = 5 * NANOS_SECOND;        /* the same, if the helper has a file to write then */
 static const nanos starving_most = 3 * NANOS_SECOND;       /* the same, if it has got no processor */
 static const nanos starving_late = 5 * NANOS_SECOND;       /* the same, if a device is to be opened again */
-static const nanos leaving_work = 20 * NANOS_MILLISECOND;  /* of a processor: in that time it has left, or can't */
+static const nanos leaving_work = 20 * NANOS_MILLISECOND;  /* of a processor: a helper that can leave needs less */
 static const nanos linger_most = 20 * NANOS_MICROSECOND;
 /* The time that the helper looks on after a poll, if pollers leave all work to it, and the most after its last work: a
  * poller burns a processor to save a wake-up, so the helper must save it, too. */
 static const nanos serve_linger = 50 * NANOS_MICROSECOND;
 static const nanos serve_most = NANOS_MILLISECOND;
-static const nanos deaf_timeout = 3 * NANOS_SECOND;   /* how long its end may take; longer: nothing can wake it */
+static const nanos deaf_timeout =
+    3 * NANOS_SECOND; /* how long the helper may take to end before helper_stop gives up */
 static const nanos deaf_nap = 10 * NANOS_MILLISECOND; /* between two looks when no doorbell arrives any more */
 
 static const nanos hang_after = 5 * NANOS_SECOND; /* between two looks at waiting objects */
@@ -66,7 +67,7 @@ void helper_watch(struct process *process)
         schedule_by(&process->schedule, &process->helper.hangs, clock_now() + hang_after);
 }
 
-/* Returns true if the program has closed one of them, as a program that closes all descriptors does. */
+/* Returns true if the program has closed one of the sockets, as a program that closes all descriptors does. */
 static bool has_closed(const struct pollfd *sockets, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
@@ -75,8 +76,8 @@ static bool has_closed(const struct pollfd *sockets, unsigned count)
     return false;
 }
 
-/* Sleeps until `until`, a doorbell, or a signal that isn't ours; while no thread polls also until a port has something.
- * True: the doorbell waits to be served. */
+/* Sleeps until `until`, a doorbell or news of interfaces; while no thread polls, also until a port has something. True:
+ * the doorbell waits to be served. */
 static bool sleep_until(struct process *process, nanos until, nanos now, bool polled)
 {
     struct pollfd sockets[2 + DEVICES_MAX] = {{.fd = node_fd(process->node), .events = POLLIN}};
@@ -95,7 +96,7 @@ static bool sleep_until(struct process *process, nanos until, nanos now, bool po
 /* The state that only the helper thread uses. */
 struct duty {
     struct process *process;
-    nanos linger, busy_until;            /* looks on; 0: does not */
+    nanos linger, busy_until;            /* how long, and until when, it looks on after work; until 0: it does not */
     nanos tick;                          /* pollers do the work, and are looked after so often; 0: they don't */
     bool failed;                         /* the host is lost, and the devices have failed */
     enum { UNASKED, SILENT, RANG } bell; /* the last sleep's result for the doorbell, if it was not read since */
@@ -168,8 +169,8 @@ static bool is_in_round(struct process *process)
     return !free;
 }
 
-/* Returns true if the program calls verbs right now. A thread that is not seen in one may be waiting for this very
- * processor, so it gets it for a moment. */
+/* Returns true if the program calls verbs right now. A thread that is not seen in a call may be waiting for this very
+ * processor, which the helper therefore leaves for a moment. */
 static bool sees_activity(struct duty *duty)
 {
     struct process *process = duty->process;
@@ -361,8 +362,8 @@ static void leave_host(struct process *process)
     lock_release(&process->progress);
 }
 
-/* malloc maps an arena for a thread with its first call. Now the program has no region yet, in whose hole it could be
- * (base/mapping.h). It is 64 MiB of addresses, which a program with a limit of them can't spare. */
+/* malloc maps an arena for a thread with its first call: this one, as now the program has no region yet, in whose hole
+ * the arena could be (base/mapping.h). It is 64 MiB of addresses, which a program with a limit of them can't spare. */
 static void take_arena(void)
 {
     struct rlimit addresses;
@@ -438,7 +439,7 @@ static bool helper_starves(const struct process *process, nanos worked_before)
     return worked != NANOS_NEVER && worked - worked_before < leaving_work;
 }
 
-/* Waits `patience` for the end of the helper, and up to `most` while it starves. The wait tries again and again, since
+/* Waits `least` for the end of the helper, and up to `most` while it starves. The wait tries again and again, since
  * ThreadSanitizer knows no join that ends at a time of the monotonic clock. */
 static bool helper_ends_within(struct process *process, nanos least, nanos most)
 {

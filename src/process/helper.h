@@ -27,8 +27,9 @@ void helper_freeze(struct process *, nanos);
  * Thread-safe; costs a load while a look is due. */
 void helper_watch(struct process *);
 
-/* Ends the helper; true: it has ended. The caller holds no lock that it takes. False after some seconds: nothing can
- * wake it, since the program has closed our descriptors (closefrom(3)); its memory must stay. */
+/* Ends the helper; true: it has ended. The caller holds no lock that the helper takes. False after some seconds: the
+ * helper gets no processor, or nothing can wake it, since the program has closed our descriptors (closefrom(3)); its
+ * memory must stay. */
 bool helper_stop(struct process *);
 
 /* Returns true if the helper has ended, after helper_stop returned false. The first call waits some seconds more for

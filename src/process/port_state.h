@@ -17,7 +17,7 @@ static inline bool port_state_down(const struct process *process, uint32_t bits)
     return unlikely(atomic_load_explicit(&process->ports_down, memory_order_relaxed) & bits);
 }
 
-/* Reads the state in which others left the device's port, for a context that is being opened. */
+/* Learns whether a user has taken the device's port down, for a context that is being opened. */
 void port_state_learn(struct process *, const struct device *);
 
 /* Opens or closes what the process publishes; call it when the conditions for that have changed. Thread-safe. */

@@ -52,7 +52,7 @@ static void wake_helper(struct schedule *schedule)
     node_wake(container_of(schedule, struct process, schedule)->node);
 }
 
-/* The members that destroy accepts also when they are incomplete. */
+/* Makes a process that has what `destroy` needs. */
 static struct process *create_empty(const struct process_parts *parts)
 {
     char why[256];
@@ -200,7 +200,7 @@ static struct process *refuse_late(void)
     return NULL;
 }
 
-/* Joins the host, under `joining`. A process that has left the host at its end does not return. */
+/* Joins the host, under `joining`. A process that has left the host at its end does not join again. */
 static struct process *use(const struct process_parts *parts)
 {
     if (!the_process) {

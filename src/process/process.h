@@ -45,7 +45,7 @@ struct process_parts {
     void (*inherit)(struct process *); /* in the child, which has process->inherited */
     /* Fails all devices of a lost host. False: another thread holds process->control; ask again. Without any lock. */
     bool (*fail_devices)(struct process *);
-    void (*report)(void *process, const char *request, int fd); /* answers the tools; as node_service does */
+    void (*report)(void *process, const char *request, int fd); /* answers the tools; called by node_service */
     /* Publishes and reports the device's new state. False: another thread holds process->control; ask again. By the
      * helper, without any lock. */
     bool (*follow)(struct process *, const struct device *, const struct device_state *);
@@ -70,7 +70,7 @@ struct loop {
     unsigned late_rounds;          /* rounds since `late` got one; under progress */
     struct endpoint_list no_room;  /* their link had no room for their output; under schedule.lock */
     _Atomic uint32_t no_room_count;
-    struct schedule_timer liveness;          /* asks whether the receivers of those live */
+    struct schedule_timer liveness;          /* asks whether the receivers of the endpoints in no_room live */
     struct schedule_timer *_Atomic departed; /* expires when some peer has left; or NULL */
     unsigned departures;                     /* departures that it has seen; under progress */
     _Atomic uint32_t delivering;             /* number of the newest round that delivers; written under progress */
@@ -92,7 +92,7 @@ struct poller {
     _Atomic uint32_t claim_rounds; /* how many a claim needs; written by the helper */
     _Atomic uint32_t fruitless;    /* rounds in a row that found nothing; lost counts among threads do no harm */
     _Atomic uint32_t denied;       /* failed tries in a row to take the progress, by any thread; may lose counts, too */
-    _Atomic uint32_t denied_at;    /* `rounds` at that time */
+    _Atomic uint32_t denied_at;    /* `rounds` at the last such try */
     atomic_bool claimed;           /* pollers have just become hot; the helper has not seen it yet */
     _Atomic uint32_t copies;       /* foreign_waiting as a poller has seen it */
     _Atomic nanos copies_since;    /* when it was seen; NANOS_NEVER: it is logged that they do not end */

@@ -21,7 +21,7 @@
 
 enum {
     FRAMES_A_ROUND = 64,
-    LATE_ROUNDS = 64, /* that an ACK which no peer asked for waits for the next */
+    LATE_ROUNDS = 64, /* for which an ACK that no peer asked for may wait */
     MULTICAST_QP = 0xffffff
 };
 
@@ -185,7 +185,7 @@ static void take_other(struct round *round, struct peer *peer, const struct fram
                      &(struct endpoint_arrival){.now = round->now, .peer = peer, .frame = frame});
 }
 
-/* Delivers the packet to the substitute of its receiver. False: there is none here. */
+/* Delivers the packet to the substitute of its receiver. False: there is no substitute here. */
 static bool take_guest(struct round *round, struct endpoint_arrival *arrival)
 {
     struct guest *guest;
@@ -214,7 +214,7 @@ cold static void take_packet_slow(struct round *round, struct endpoint_arrival *
     note_number(round->process, packet->destination);
 }
 
-/* Takes a decoded packet of either way. If it is from the network through another process, `forwarded` is not NULL. */
+/* Takes a decoded packet. If it came from the network by way of another process, `forwarded` is not NULL. */
 __attribute__((always_inline)) static inline void take_decoded(struct round *round, struct peer *peer,
                                                                const struct frame *frame, struct packet *packet,
                                                                enum wire_fault fault, const uint8_t *forwarded)
@@ -266,7 +266,7 @@ static void progress_flush(struct process *process, nanos now, bool ack_later)
     }
 }
 
-/* The ACKs that no peer asked for have waited for long enough. */
+/* Lets the endpoints flush whose ACKs no peer asked for: they have waited for long enough. */
 static void acknowledge_late(struct process *process)
 {
     struct endpoint *endpoint;
@@ -285,9 +285,9 @@ static void flush_some(struct process *process, nanos now, bool ack_later)
     progress_flush(process, now, ack_later);
 }
 
-/* ACKs may only wait while the helper, or a poller that promised to go on, is awake. Setting loop.owing before looking
- * whether all threads sleep pairs with threads that fall asleep (helper.c), which mark that before they look for
- * waiting ACKs. They have seen a mark of an earlier round, or will see it before they sleep. */
+/* ACKs may only wait while the helper, or a poller that promised to go on, is awake. This thread sets loop.owing and
+ * then looks whether all threads sleep; a thread that falls asleep (helper.c) says so and then looks at loop.owing: one
+ * of them sees the other. If an earlier round has set it, they have seen it, or will before they sleep. */
 static void flush_in_time(struct process *process, nanos now, bool ack_later)
 {
     flush_some(process, now, ack_later && !node_sleeping(process->node));

@@ -8,7 +8,7 @@
  * will most likely post a packet that can carry it; a thread ensures the next round (loop.owing). */
 unsigned progress_round(struct process *, bool ack_later);
 
-/* Makes a round for callers that do not hold that lock; no ACK waits for the next round. */
+/* Makes a round for callers that do not hold process->progress; no ACK waits for the next round. */
 unsigned progress_work(struct process *);
 
 /* Waits until all rounds that began before the call have ended. */

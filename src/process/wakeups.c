@@ -27,7 +27,7 @@ void wakeups_begin(struct process *process)
 }
 
 /* A woken thread may free the object it waited on as soon as it gets the progress, and not before. A signal handler
- * that adds one from here on finds no round. */
+ * that calls wakeups_add from here on finds no round. */
 void wakeups_end(struct process *process)
 {
     struct wakeup *wakeup;
