@@ -36,8 +36,7 @@ static uint32_t devices_on_networks(void)
 /* Runs in the helper, which calls follow_changes right after it. */
 static void look_again(struct timer *timer, nanos now)
 {
-    struct process *process =
-        container_of(container_of(timer, struct schedule_timer, timer), struct process, helper.follow.again);
+    struct process *process = container_of(timer, struct process, helper.follow.again.timer);
     struct follow *follow = &process->helper.follow;
     follow->pending |= follow->deaf ? devices_on_networks() : follow->missed;
     follow->missed = 0;
@@ -110,11 +109,6 @@ void follow_end(struct process *process)
     if (follow->fd >= 0 && inode_of(follow->fd) == follow->inode)
         close(follow->fd);
     forget(follow);
-}
-
-void follow_abandon(struct process *process)
-{
-    follow_end(process);
 }
 
 unsigned follow_poll(const struct process *process, struct pollfd *to)

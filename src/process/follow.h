@@ -12,9 +12,8 @@ void follow_initialize(struct process *);
  * If the kernel can't be asked for want of a descriptor or of memory, it is asked again: when the helper looks at
  * its timers, and every 100 ms. Called before the helper starts. */
 void follow_begin(struct process *);
+/* Closes the socket, also in the child of a fork. */
 void follow_end(struct process *);
-/* Closes the socket in the child of a fork. */
-void follow_abandon(struct process *);
 
 /* The helper calls these: follow_poll writes the descriptors that it sleeps on besides, at most one, and returns how
  * many; follow_polled takes the result. */

@@ -49,8 +49,7 @@ static const nanos hang_after = 5 * NANOS_SECOND; /* between two looks at waitin
 
 static void look_for_hangs(struct timer *timer, nanos now)
 {
-    struct process *process =
-        container_of(container_of(timer, struct schedule_timer, timer), struct process, helper.hangs);
+    struct process *process = container_of(timer, struct process, helper.hangs.timer);
     if (process->parts->look_for_hangs(process))
         schedule_by(&process->schedule, &process->helper.hangs, now + hang_after);
 }

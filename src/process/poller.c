@@ -113,7 +113,6 @@ void poller_handover(struct process *process)
         return node_wake(process->node);
     if (!node_rest(process->node) && !poll_once(process))
         node_wake(process->node);
-    if (atomic_load(
-            &process->loop.owing)) /* another thread may have left an ACK for a round that no thread promises now */
+    if (atomic_load(&process->loop.owing)) /* another thread may have left an ACK for a round that now does not come */
         progress_work(process);
 }

@@ -1,4 +1,3 @@
-
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -60,17 +59,15 @@ static struct process *create_empty(const struct process_parts *parts)
     if (!process)
         return NULL;
     int error = node_open(&process->node, NULL, why, sizeof why);
-    if (!error) {
-        node_count_opening(process->node);
-        last_lines_keep(node_path(process->node), node_slot(process->node));
-        kept_story_place(node_path(process->node), node_slot(process->node));
-    }
     if (error) {
         log_write(LOG_ERROR, "%s", why);
         free(process);
         errno = error;
         return NULL;
     }
+    node_count_opening(process->node);
+    last_lines_keep(node_path(process->node), node_slot(process->node));
+    kept_story_place(node_path(process->node), node_slot(process->node));
     time_scale_set(setting_millionths(SETTING_TIME_SCALE));
     process->parts = parts;
     follow_initialize(process);
@@ -125,7 +122,7 @@ static void before_fork(void)
     static_locks_take(LOCK_INNERMOST, LOCK_LAST);
 }
 
-static void release_after_fork(void)
+static void after_fork(void)
 {
     if (the_process) {
         lock_release(&the_process->schedule.lock);
@@ -133,18 +130,12 @@ static void release_after_fork(void)
         lock_release(&the_process->progress);
         mutex_release(&the_process->control);
     }
-}
-
-static void in_parent(void)
-{
-    release_after_fork();
     static_locks_release();
 }
 
 static void in_child(void)
 {
-    release_after_fork();
-    static_locks_release();
+    after_fork();
     if (the_process) {
         the_process->inherited = true;
         restraints_end_all(the_process);
@@ -152,7 +143,7 @@ static void in_child(void)
         recorder_inherit();
         node_abandon(the_process->node);
         port_abandon_all(the_process);
-        follow_abandon(the_process);
+        follow_end(the_process);
     }
     the_process = late = NULL;
     users = 0;
@@ -172,7 +163,7 @@ static void __attribute__((destructor)) leave_at_exit(void)
 
 static void register_fork_handlers(void)
 {
-    pthread_atfork(before_fork, in_parent, in_child);
+    pthread_atfork(before_fork, after_fork, in_child);
 }
 
 void process_watch_forks(void)

@@ -35,8 +35,8 @@ struct process_parts {
     int (*open_device)(struct process *, const struct device *);
     /* Notifies the peers of a program that ends without closing its devices. Under process->progress. */
     void (*leave)(struct process *);
-    void (*write_counters)(
-        struct process *);          /* writes counts and stories where the user wants them; all senders have ended */
+    /* Writes counts and stories where the user wants them; all senders have ended. */
+    void (*write_counters)(struct process *);
     void (*stop)(struct process *); /* the helper has ended; the process is still on the host */
     void (*end)(struct process *);  /* the process has left the host: frees everything */
     /* Take and release the parts' locks around a fork, after process->progress. */
