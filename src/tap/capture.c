@@ -41,7 +41,7 @@ enum {
     LAST = 8,       /* the end of the options, and the second length */
     TAIL_MAX = 512, /* its options and the second length */
     COMMENT_MAX = 256,
-    ENDS_MAX = 48,                                      /* of a comment: both queue pairs */
+    ENDS_MAX = 48,                                      /* of the part of a comment that names both queue pairs */
     FRAME_MAX = ETHER_HEADER + GRH_LENGTH + UINT16_MAX, /* of a packet that is not cut, or of any datagram */
     START_MAX = 256,
     LOOK_EACH = 1 << 20, /* bytes written between two looks at the file's size */
@@ -158,7 +158,7 @@ void capture_close(struct capture *capture)
     free(capture);
 }
 
-/* A pcapng file. */
+/* Returns true if the file begins as a pcapng file does. */
 static bool is_capture(const void *found, size_t length)
 {
     uint32_t magic = 0;
@@ -171,7 +171,7 @@ int capture_begin(const char *path)
     return shared_file_empty(path, is_capture);
 }
 
-/* Takes back the part of a block that was written, if no process has written after it. */
+/* Ends the capture, and takes back the part of a block that was written, if no process has written after it. */
 static void stop(struct capture *capture, size_t written, int error)
 {
     struct stat status;
@@ -184,7 +184,8 @@ static void stop(struct capture *capture, size_t written, int error)
               error == EBADF ? "the program has closed its descriptor" : strerror(error));
 }
 
-/* Other processes may write to it, too; so a file gets longer than it may by some MiB at most. */
+/* Looks after each MiB of ours whether the file is long enough. Other processes may write to it, too, so it gets longer
+ * than it may by some MiB at most. */
 static bool is_long_enough(struct capture *capture, size_t more)
 {
     struct stat status;
@@ -326,7 +327,7 @@ static size_t put_erf(uint8_t *to, size_t packet)
     return ERF_HEADER + packet;
 }
 
-/* Writes the part after the last pad byte of a packet that begins with an LRH. Returns the whole length. */
+/* Writes both CRCs after the last pad byte of a packet that begins with an LRH. Returns the whole length. */
 static size_t end_local(uint8_t *packet, size_t covered)
 {
     uint32_t icrc = __builtin_bswap32(lrh_icrc(packet, (uint32_t)covered));

@@ -27,7 +27,7 @@ struct capture;
 
 /* The direction, addresses and comment of a packet. */
 struct capture_way {
-    bool sent;                   /* or received */
+    bool sent;                   /* false: received */
     bool infiniband;             /* has an LRH; the route's addresses are the GRH's, if it has one */
     struct lrh lrh;              /* if `infiniband` */
     struct datagram_route route; /* addresses and ports */

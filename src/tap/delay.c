@@ -132,7 +132,7 @@ static bool send(struct delayed *delayed)
     return sent;
 }
 
-/* Frames of this link wait, in their order. Under taps->lock. */
+/* Makes the frames of this link that are due before `until` wait until then, in their order. Under taps->lock. */
 static void postpone(struct taps *taps, const struct link *link, nanos until)
 {
     lock_assert_held(&taps->lock);
@@ -148,7 +148,7 @@ static void postpone(struct taps *taps, const struct link *link, nanos until)
     }
 }
 
-/* Frees a frame that was sent; else it waits a little longer, and so do those after it. */
+/* Frees a frame that was sent; else it waits a little longer, and so do the frames of its link after it. */
 static void finish(struct delayed *delayed, bool sent, nanos now)
 {
     struct taps *taps = delayed->way.taps;
@@ -224,7 +224,7 @@ void delay_overtaken(const struct delay_way *way, uint64_t number, nanos due)
             finish(delayed, send_between(delayed), delayed->due);
 }
 
-/* The first, or the first of this link. Under taps->lock. */
+/* The first frame, or with a link the first frame of that link. Under taps->lock. */
 static struct delayed *find_first(const struct taps *taps, const struct link *link)
 {
     lock_assert_held(&taps->lock);
@@ -235,7 +235,7 @@ static struct delayed *find_first(const struct taps *taps, const struct link *li
     return delayed;
 }
 
-/* Takes the first frame that is due, or the first of this link; or NULL. *next: when the first of the others is due. */
+/* Takes the first frame, with a link the first of that link, if it is due; else returns NULL. *next: when it is due. */
 static struct delayed *take_due(struct taps *taps, nanos now, const struct link *link, nanos *next)
 {
     *next = NANOS_NEVER;

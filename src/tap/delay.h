@@ -26,7 +26,7 @@ void delay_overtaken(const struct delay_way *, uint64_t number, nanos due);
 #define DELAY_HELD (NANOS_NEVER - 1)
 
 /* Sends all held frames as soon as the helper can. `taps` NULL: no frame is held. Thread-safe, under any lock but
- * its own. */
+ * taps->lock. */
 void delay_release_held(struct taps *);
 
 /* Sends the frames that are due: the callback of taps->timer. */
@@ -35,7 +35,7 @@ void delay_expired(struct timer *, nanos now);
 /* Sends all frames that wait for a link to another host, which is about to be closed. */
 void delay_forget(struct taps *, struct link *);
 
-/* Returns true if no frame waits for this link. Thread-safe, under any lock but its own. */
+/* Returns true if no frame waits for this link. Thread-safe, under any lock but taps->lock. */
 bool delay_is_quiet(struct taps *, const struct link *);
 
 /* Sends all frames. No thread may send any more. */

@@ -33,7 +33,7 @@ bool fault_parse(const char *text, struct script *, char *why, size_t why_size);
 /* A list with all kinds, with blanks after the commas, for help. */
 extern const char fault_example[];
 
-/* Draws how the faults of a frame would be; it has no fault yet. */
+/* Draws which bit a corruption would flip, and how far a reordering would go; the frame has no fault yet. */
 struct fault fault_draw(uint64_t stream, uint64_t number);
 
 /* Adds these faults (a bit for each enum fault_kind) and this delay. A lost frame has no other fault. */

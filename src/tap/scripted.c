@@ -17,7 +17,7 @@ void scripted_add(const struct script_verdict *verdict, struct fault *fault)
     fault_add(fault, kinds, verdict->delay + verdict_has(verdict, SCRIPT_HOLD));
 }
 
-/* Reads the headers from the BTH on. False: the frame has no BTH, or it can't be read. */
+/* Reads the headers from the BTH on. False: the frame has no BTH, or the headers can't be read. */
 static bool read_headers(const struct frame *frame, struct packet *packet)
 {
     unsigned skip = frame_outer_length(frame->kind), headers, pad;

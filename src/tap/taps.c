@@ -133,7 +133,7 @@ static void go_by_grh(struct capture_way *way, const uint8_t *grh)
     way->hop_limit = ipv6 ? grh[7] : grh[28];
 }
 
-/* The GID for packets without an address is the first one of some device. */
+/* The GID of our end of a flow; without a flow, the first GID of the first device. */
 static const union ibv_gid *own_gid(const struct traffic_flow *flow)
 {
     const struct device *device = flow ? flow->device : config_device(0);
@@ -177,7 +177,7 @@ static void go_by_ends(struct capture_way *way, const struct traffic_flow *flow)
     memcpy(way->route.destination, way->sent ? there : here, 16);
 }
 
-/* A packet has the traffic class, hop limit and service level of its sender. */
+/* The fields that go along for the receiver's capture: traffic class, hop limit and service level are the sender's. */
 static uint32_t own_way(const struct traffic_flow *flow)
 {
     const struct ibv_ah_attr *attr = &flow->attr->ah_attr;

@@ -30,12 +30,12 @@ struct taps {
     _Atomic uint32_t releases;  /* how often held frames were released */
     uint32_t overtakable;       /* number of delayed frames that wait for others */
     uint32_t stuck;             /* number of delayed frames that wait for room */
-    const struct link *leaving; /* where the timers now send a frame that the list has no more; or NULL */
+    const struct link *leaving; /* the link by which the timers send a frame that is no longer in the list; or NULL */
 };
 
 struct traffic_flow;
 
-/* Opens the taps that the configuration asks for; NULL: it has no taps, or they can't be opened, which is logged. */
+/* Opens the taps that the configuration wants; NULL: it wants no taps, or they can't be opened, which is logged. */
 struct taps *taps_open(struct node *, struct schedule *, const atomic_bool *closed);
 /* Makes the packets and messages of a running process meet the rules of a script. Returns `taps`, or new ones where
  * these are NULL; NULL: no memory. */
@@ -52,15 +52,15 @@ struct frame taps_leave(const struct traffic_flow *, const struct peer *, const 
                         uint8_t room[FRAME_HEADERS_MAX]);
 /* Captures the answer to a packet from a network. */
 void taps_responded(const struct taps *, const struct packet *request, const struct link *, const struct frame *);
-/* Captures a packet of queue pair 1, whose frame has a GRH, and its fault; `peer` as above. */
+/* Captures a packet of queue pair 1, whose frame has a GRH, and its fault; `peer` as in taps_sent. */
 void taps_managed(const struct taps *, const struct peer *peer, const struct link *, const struct frame *,
                   const struct fault *);
 /* Draws the fault of the next message of queue pair 1 with this name that this process sends itself: it is lost,
  * repeated or corrupted. Thread-safe. */
 struct fault taps_disturb(struct taps *, const char *name);
 /* Returns true if the adapter loses and reorders frames of this flow, whose service doesn't vary its packets itself as
- * RC does; then taps_lose adds the faults of the next frame. Datagrams overtake each other; in a connection each packet
- * is of a message. Under qp->lock. */
+ * RC does; then taps_lose adds the faults of the next frame. Only datagrams overtake each other, as packets of a
+ * connection are parts of messages. Under qp->lock. */
 bool taps_may_lose(const struct traffic_flow *);
 void taps_lose(const struct traffic_flow *, struct fault *);
 /* Ends all that is late in this process, which ends. True: queue pairs may still hold packets back. */

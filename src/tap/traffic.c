@@ -20,10 +20,10 @@
 
 enum { CACHE_LINE = 64 };
 
-/* a frame that waits for others to overtake it waits no longer */
+/* The longest time that a frame waits for others to overtake it. */
 static const nanos overtaken_by_nobody = NANOS_MILLISECOND;
 
-/* --- of a process */
+/* --- the traffic of a process */
 
 int traffic_open(struct traffic *traffic, struct node *node, struct schedule *schedule, const atomic_bool *closed)
 {
@@ -99,8 +99,9 @@ cold struct story *traffic_story(struct traffic_flow *flow)
     return flow->story;
 }
 
-/* Begins at the first line of the cache within malloc's memory, so that each line has two records, and no record is
- * in two. aligned_alloc would cost 50 ns, a tenth of a first message. Records are read after they are written. */
+/* The records begin at the first line of the cache within malloc's memory, so that each line has two records, and no
+ * record is in two lines. aligned_alloc would cost 50 ns, a tenth of a first message. Records are read after they are
+ * written. */
 static void allocate_recent(struct traffic_flow *flow)
 {
     enum { MALLOC = _Alignof(max_align_t) };
@@ -286,7 +287,7 @@ static bool is_response(const struct frame *frame)
     return frame->kind == FRAME_ROCE && op_table[frame->headers[0]].flags & OP_RESPONSE;
 }
 
-/* "server", or "10.0.0.2" */
+/* Writes the peer's program, "server", or its address, "10.0.0.2". */
 static void name_peer(const struct traffic_flow *flow, const struct peer *peer, char *text, size_t size)
 {
     union ibv_gid gid = flow->attr->ah_attr.grh.dgid;
@@ -395,7 +396,7 @@ void traffic_send_alone(struct traffic *traffic, struct link *link, const struct
     link->operations->send(link, frame);
 }
 
-/* Damaged packets are errors. */
+/* Counts the packet by its reason, with a line in the log: a warning if the packet was damaged. */
 static void note_drop(struct traffic *traffic, enum reason reason, const char *format, va_list arguments)
 {
     char text[96];

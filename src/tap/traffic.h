@@ -25,7 +25,7 @@ struct traffic {
 };
 
 /* The traffic of a queue pair, under its lock, which `lock` is. The attributes and the number are the queue pair's;
- * 0: it has no number yet. */
+ * number 0: it has no number yet. */
 struct traffic_flow {
     const struct ibv_qp_attr *attr;
     uint64_t stream_frames[2]; /* frames that left, requests and responses, for faults */
@@ -63,7 +63,7 @@ void traffic_end(struct traffic_flow *);
 /* Frees the memory of a flow that no thread uses any more; it may not have ended, as in the child of a fork. */
 void traffic_release(struct traffic_flow *);
 
-/* Adds the queue pair's counts. */
+/* Adds the queue pair's counts to the total. */
 void traffic_add(struct counts_total *, const struct traffic_flow *);
 /* The number of packets of WRITEs and atomics that arrived, without those in the middle and at the end of a message. */
 uint64_t traffic_count_writes(const struct traffic_flow *);
@@ -72,8 +72,7 @@ uint64_t traffic_count_writes(const struct traffic_flow *);
  * for one; NULL: no memory. Under qp->lock. */
 struct story *traffic_story(struct traffic_flow *);
 
-/* Returns the queue pair's recent records, made at the first event that they keep; NULL: no memory. Under qp->lock.
- * Under qp->lock. */
+/* Returns the queue pair's recent records, made at the first event that they keep; NULL: no memory. Under qp->lock. */
 struct story_recent *traffic_recent(struct traffic_flow *);
 
 /* Puts all recent records into the story, which is made if necessary. Under qp->lock. */
@@ -161,7 +160,7 @@ static inline struct taps *traffic_taps(const struct traffic *traffic)
     return atomic_load_explicit(&traffic->taps, memory_order_acquire);
 }
 
-/* Returns true if frames get lost on links that don't lose by themselves. */
+/* Returns true if frames may meet faults, also on links that lose no frames by themselves. */
 static inline bool traffic_is_faulty(const struct traffic *traffic)
 {
     return unlikely(traffic_taps(traffic) != NULL) && traffic_taps(traffic)->faulty;
