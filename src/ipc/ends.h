@@ -13,7 +13,7 @@
 #include "base/nanos.h"
 #include "ipc/node.h"
 
-/* What a queue pair was given, as ibv_modify_qp has it. */
+/* The attributes that a queue pair got by ibv_modify_qp. */
 struct end {
     nanos reached; /* when it came to RTS (CLOCK_MONOTONIC); ends_enter writes it */
     uint32_t number, peer;

@@ -11,7 +11,7 @@
 
 #include "base/descriptor.h"
 #include "base/uncancelled.h"
-#include "link/ancillary.h"
+#include "link/udp/ancillary.h"
 
 enum { DESCRIPTORS_MAX = 4 };
 

@@ -18,7 +18,7 @@
 #include "wire/bytes.h"
 #include "wire/op.h"
 
-enum { CACHE_LINE = 64 };
+enum { CACHE_LINE = 64, PSN_AT = 8 /* in a BTH, after a byte */ };
 
 /* The longest time that a frame waits for others to overtake it. */
 static const nanos overtaken_by_nobody = NANOS_MILLISECOND;
@@ -158,7 +158,6 @@ static void note_refusal(struct traffic_flow *flow, uint32_t psn, uint8_t syndro
 
 cold void traffic_note_refusal_sent(struct traffic_flow *flow, const uint8_t *headers)
 {
-    enum { PSN_AT = 8 }; /* after a byte */
     note_refusal(flow, bytes_get32(headers + PSN_AT) & PSN_MASK, headers[TRAFFIC_SYNDROME_AT], EVENT_NAK_SENT,
                  EVENT_RNR_SENT);
 }
@@ -213,7 +212,6 @@ static void send_copy(const struct delay_way *way, const struct frame *frame)
 /* The frame's PSN, or 0. */
 static uint32_t psn_of(const struct frame *frame)
 {
-    enum { PSN_AT = 8 };
     return frame->kind == FRAME_ROCE ? bytes_get32(frame->headers + PSN_AT) & PSN_MASK : 0;
 }
 
@@ -338,8 +336,7 @@ cold bool traffic_send_tapped(struct traffic_flow *flow, struct peer *peer, stru
     char words[128];
     struct scripted_frame made;
     struct script_verdict verdict = {0};
-    bool exempt =
-        frame->payload.by_reference; /* begun before the rules: it meets no rule, and no copy of it may wait */
+    bool exempt = frame->payload.by_reference; /* begun before the rules: it meets no rule, and no copy may wait */
     if (exempt || (!taps->faulty && !taps_may_lose(flow))) {
         uint8_t room[FRAME_HEADERS_MAX];
         struct frame leaving = taps_leave(flow, peer, frame, room);

@@ -12,7 +12,7 @@
 
 #include "base/likely.h"
 #include "base/uncancelled.h"
-#include "link/ancillary.h"
+#include "link/udp/ancillary.h"
 #include "link/udp/udp_state.h"
 #include "wire/bytes.h"
 

@@ -30,7 +30,7 @@ struct udp_buffers {
     uint8_t bytes[UDP_RECEIVES][UDP_RECEIVE];
 };
 
-/* What the address and the control messages of a message say. */
+/* The contents of the address and the control messages of a message. */
 struct header {
     struct datagram_route route;
     int traffic_class, hop_limit;

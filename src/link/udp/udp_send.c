@@ -10,7 +10,7 @@
 #include "base/descriptor.h"
 #include "base/likely.h"
 #include "base/uncancelled.h"
-#include "link/ancillary.h"
+#include "link/udp/ancillary.h"
 #include "link/udp/udp_state.h"
 #include "wire/grh.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* Adds one to those that the datagram has; msg_control is aligned and has room. */
+/* Adds a control message to those that the datagram has; its msg_control is aligned and has room. */
 static inline void ancillary_add(struct msghdr *datagram, int level, int type, const void *data, size_t size)
 {
     struct cmsghdr *header = (struct cmsghdr *)((uint8_t *)datagram->msg_control + datagram->msg_controllen);
