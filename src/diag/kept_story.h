@@ -1,15 +1,15 @@
 /* The stories of queue pairs that failed, in a file of the host's directory beside the last lines of the log
  * (last_lines.h): `softverbs why --last --qp` explains from this file what happened in a process that has ended. Each
  * story is a line of JSON (docs/reference/json.md). The file has mode 0600, and is removed as files of last lines are.
- * The same lines are appended to the file that the user named (SOFTVERBS_STORY), if any. Thread-safe; a story that can't
- * be written is not kept. */
+ * The same lines are appended to the file that the user named (SOFTVERBS_STORY), if any. Thread-safe; a story that
+ * can't be written is not kept. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
 enum {
-    KEPT_STORIES = 8,               /* so many of a process are kept, the first */
+    KEPT_STORIES = 8,               /* the number of a process's stories that are kept: the first ones */
     KEPT_STORY_BYTES = 1 << 15,     /* the longest story */
     KEPT_STORY_FILE_BYTES = 1 << 19 /* all stories with a renewal of each; a reader need not read more */
 };

@@ -22,12 +22,12 @@
 static alone within;
 
 static struct {
-    pid_t pid; /* the process of these lines; if another, they are the parent's */
+    pid_t pid; /* whose lines these are; if not this process's number, they are the parent's */
     uint64_t count;
     struct last_line lines[LAST_LINES];
     char directory[PATH_MAX / 16];
     unsigned slot;
-    bool made, fails; /* the file is this process's; it could not be made or written */
+    bool made, fails; /* this process has made the file; the file could not be made or written */
 } last;
 
 /* Drops the state that a fork copied, which is the parent's. */

@@ -18,7 +18,7 @@ static atomic_uint lost; /* lines that were lost and that no line has reported y
 
 /* Kept lines; the first may have been written in part. */
 static struct {
-    pid_t pid; /* the process of these lines; if another, they are the parent's, which writes them itself */
+    pid_t pid; /* whose lines these are; if not this process's number, the parent writes them itself */
     size_t used;
     char text[ROOM];
 } kept;

@@ -23,7 +23,7 @@ struct end {
     uint8_t max_rd_atomic, max_dest_rd_atomic;
     uint8_t family; /* the IP version of its GIDs: 4 or 6; 0: it has none */
     bool requests, responds;
-    uint8_t zeros[6]; /* no byte of the sum is undefined */
+    uint8_t zeros[6]; /* so that no byte that is summed up is undefined */
 };
 
 /* Enters an end that has come to RTS. Of two ends that enter at once, one at least finds the other afterwards. */

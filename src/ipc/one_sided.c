@@ -143,8 +143,8 @@ static unsigned one_sided_wait_for(struct node *node, struct under_way *found, u
     return count;
 }
 
-/* Finds all accesses under way at once: first processes that write again and again would hide the others. Without
- * memory for that it waits for parts of them. */
+/* Finds all accesses under way at once: otherwise the first processes in the list, if they write again and again, would
+ * hide the others. Without memory for that it waits for parts of them. */
 void node_quiesce(struct node *node)
 {
     struct under_way few[UNDER_WAY_FEW], *many = NULL;

@@ -108,7 +108,7 @@ static bool is_given_up(int asker)
 static void give_report(struct node *node, int to, node_report *report, void *context)
 {
     char request[NODE_REQUEST_MAX + 1] = "";
-    recv(to, request, NODE_REQUEST_MAX, MSG_DONTWAIT); /* it was written before `to` was sent; nothing: it is empty */
+    recv(to, request, NODE_REQUEST_MAX, MSG_DONTWAIT); /* written before `to` was sent; nothing: the request is empty */
     int memory = report && !is_given_up(to) ? memfd_create("softverbs-report", MFD_CLOEXEC) : -1;
     if (memory >= 0) {
         report(context, request, memory);

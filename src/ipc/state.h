@@ -25,7 +25,7 @@ struct record {
     atomic_uint references;       /* one is the node's, as long as the record is in `records` */
     struct ring_reader *reader;   /* NULL: no ring to read yet; else: */
     unsigned place;               /* in node->heard */
-    uint64_t head;                /* the reader's at the last look; under progress */
+    uint64_t head;                /* the reader's head at the last look; under progress */
     nanos moved_at, silence_most; /* when the head was seen to move; how long it may rest until marks are asked for */
     int writable;                 /* a socket that becomes writable when the peer's queue has room; -1: not needed */
     nanos asked_at;               /* when we looked whether the process is stopped; under progress */
@@ -54,7 +54,7 @@ struct node {
     struct node_one_sided one_sided; /* the accesses of peers that are gone; under lock */
     atomic_bool left;                /* node_leave_host or node_withdraw was called */
 
-    struct lock lock; /* records, by_slot; heard is written under it and by the progress owner only */
+    struct lock lock; /* for records and by_slot; heard is written under it, and only under progress, too */
     struct record *records;
     struct record *by_slot[TABLE_SLOTS]; /* the records of peers that aren't gone */
     struct {

@@ -68,7 +68,7 @@ enum table_port_use {
 struct table_port {
     atomic_uint owner;       /* table_owner, 0: free */
     atomic_uint use;         /* enum table_port_use */
-    struct port_claim claim; /* written before the owner, not changed while it has one */
+    struct port_claim claim; /* written before the owner, and not while the entry has an owner */
 };
 
 /* An end of a connection, and a sum; ends.c. */
@@ -95,11 +95,11 @@ struct table {
     dev_t device;
     ino_t inode;
     atomic_uint self;      /* our slot as an owner, 0: no slot */
-    struct lock exclusive; /* for this process's threads, as the record lock is for processes */
+    struct lock exclusive; /* excludes other threads of this process, as the record lock does other processes */
     char directory[TABLE_NAME_MAX + 1];
     struct guard_region region; /* the mapping */
     atomic_bool lost;           /* the file was truncated: private zeros are in its place */
-    atomic_int waker;           /* an eventfd that is written when that happens, or -1 */
+    atomic_int waker;           /* an eventfd that is written when `lost` is set, or -1 */
     struct table *next;
 };
 

@@ -1,4 +1,4 @@
-/* The begin of a table's file, which is the same in all releases. */
+/* The beginning of the table's file, which is the same in all releases. */
 #pragma once
 
 #include <stdatomic.h>

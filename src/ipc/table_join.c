@@ -51,7 +51,7 @@ static void take_slot(struct table *table, unsigned slot)
     atomic_store(&entry->pid, getpid());
     entry->start_time = start_time();
     program_name(entry->program);
-    attention_wake(&entry->attention); /* keeps the count of sleeps: a sender may be about to end the last owner's */
+    attention_wake(&entry->attention); /* the count of sleeps stays: a sender may be about to end an earlier one */
     attention_want_no_marks(&entry->attention);
     atomic_store(&entry->attention.fences, FENCES_NOT_YET);
     marks_clear(&entry->attention.marks);

@@ -177,7 +177,7 @@ static int keep(struct table **result, const char *directory, int descriptor)
      * few of its pages, as the file has the claims of the whole host. */
     munlock(table->file, sizeof *table->file);
     table->region = (struct guard_region){table->file, sizeof *table->file, lose};
-    guard_region_add(&table->region); /* where too many are open, one that is truncated ends the process */
+    guard_region_add(&table->region); /* where too many tables are open, one that is truncated ends the process */
     atomic_store(&table->waker, -1);
     table->descriptor = descriptor;
     lock_set_rank(&table->exclusive, LOCK_INNERMOST);

@@ -50,7 +50,7 @@ struct attention {
 struct doorbell {
     struct attention *attention;    /* of the process to wake */
     bool prepared;                  /* fence_everywhere_prepare returned true in our process */
-    int waker;                      /* the eventfd that wakes it, if it is this process; -1: it takes a message */
+    int waker;                      /* the eventfd that wakes the process, if it is ours; -1: it takes a message */
     int socket;                     /* ours, to send from */
     struct control_message message; /* our process, and to_generation */
     char name[CONTROL_NAME_MAX];

@@ -14,7 +14,7 @@ enum frame_kind {
     FRAME_FORWARDED =
         4, /* headers: 8 bytes, the UDP source port in the first two and the index of the interface in the last four;
               then as FRAME_GRH. From the network by way of another process of the host, which got it from the kernel */
-    FRAME_LRH = 5,      /* headers: an InfiniBand packet's without a GRH: LRH (8 bytes), BTH and so on */
+    FRAME_LRH = 5,      /* headers of an InfiniBand packet without a GRH: LRH (8 bytes), BTH and so on */
     FRAME_LRH_GRH = 6,  /* as FRAME_LRH with a GRH: LRH, GRH (40 bytes), BTH and so on */
     FRAME_XRC = 7,      /* headers: a control message between two processes that share an XRC domain
                            (verbs/kinds/xrc/xrc_control.h) */

@@ -54,7 +54,7 @@ struct link {
     const struct link_operations *operations;
     atomic_bool directs; /* shm_can_direct and shm_direct may be called (link/shm.h): it is a link of shm */
     atomic_uint unsent;  /* frames that were accepted but could not leave this host, since this was last set to 0 */
-    atomic_int error;    /* errno of the last of these; 0: it was longer than the link carries */
+    atomic_int error;    /* errno of the last frame in `unsent`; 0: it was longer than the link carries */
     atomic_bool lossy;   /* shm: the receiver has lost frames that count as taken (shm_mend) */
     atomic_int refused;  /* errno, if the latest frame could not leave; 0: it left */
 };

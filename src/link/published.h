@@ -20,8 +20,8 @@
 
 #include "link/voucher.h"
 
-/* The default number of queue pairs of a device. Pages that are not used take no memory; all of them are 6 MiB, less
- * than an ordinary user's program may lock (8 MiB). */
+/* Both are the default number of queue pairs of a device. Pages that are not used take no memory; all of them are 6
+ * MiB, less than an ordinary user's program may lock (8 MiB). */
 enum {
     PUBLISHED_KEYS = 65536,
     PUBLISHED_QUEUE_PAIRS = 65536,
@@ -42,7 +42,7 @@ struct published_key {
 
 struct published_queue_pair {
     _Alignas(32) atomic_uint number; /* 0: nothing is published here */
-    uint32_t peer;                   /* the number that it is connected with */
+    uint32_t peer;                   /* number of the queue pair that it is connected with */
     uint32_t access;                 /* the rights of the peer: enum published_access */
     /* The PSNs that it and its peer began with; they show whether both are of one connection. */
     uint32_t first_psn, peer_psn;

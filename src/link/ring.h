@@ -24,8 +24,8 @@
 
 enum {
     RING_LINE = 64,
-    RING_PREFIX = 16,         /* bytes of a payload that are sent with a reference to all of it */
-    RING_SIZE_MIN = 64 << 10, /* a quarter of it holds the longest frame */
+    RING_PREFIX = 16,         /* bytes of a payload that are sent with a reference to the whole payload */
+    RING_SIZE_MIN = 64 << 10, /* a quarter of such a ring holds the longest frame */
     RING_SIZE_MAX = 16 << 20,
 };
 

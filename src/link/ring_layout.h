@@ -36,7 +36,7 @@ enum ring_frame_flags { RING_REFERENCE = 1, RING_END = 2, RING_PREFIXED = 4 };
 /* The head of a frame. The headers follow it; then, 8-aligned, the reference: room for the prefix, which is valid if
  * RING_PREFIXED is set, the pieces and the epoch, in 32 bits; or the bytes. */
 struct ring_frame {
-    atomic_uint commit; /* length of all of it, a multiple of RING_LINE */
+    atomic_uint commit; /* length of the whole frame, a multiple of RING_LINE */
     uint16_t headers_length;
     uint8_t kind;
     uint8_t flags;

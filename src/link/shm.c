@@ -9,10 +9,10 @@
 #include "link/direct.h"
 
 enum {
-    LARGE_RINGS = 8, /* of a process; 64 processes, all to all, must stay affordable */
+    LARGE_RINGS = 8, /* the number of a process's rings that are large: 64 processes, all to all, must be affordable */
     LARGE_RING_SIZE = 256 << 10,
     SMALL_RING_SIZE = RING_SIZE_MIN,
-    COPY_MAX = LINK_SEGMENT, /* up to here two copies through the ring beat one system call */
+    COPY_MAX = LINK_SEGMENT, /* the longest payload of which two copies through the ring beat one system call */
 };
 static const nanos insist_each = 50 * NANOS_MILLISECOND; /* a receiver that took nothing for this long is woken again */
 
@@ -26,7 +26,7 @@ struct shm {
 
     struct lock sending;
     bool sent;                  /* since begin */
-    bool severed, consumed_all; /* the latter: the receiver had taken all when shm_sever was called */
+    bool severed, consumed_all; /* consumed_all: the receiver had taken all when shm_sever was called */
     int memory;                 /* descriptor of our ring, until the receiver has mapped it; then -1 */
     int refused;                /* why the last message with `memory` could not be sent; 0: it was sent */
     uint32_t handed;            /* control_inbox_before of that message */
@@ -49,7 +49,7 @@ struct shm {
     struct cma_proof proof; /* of the other process */
     bool loopback;          /* the ring leads to this process itself, and is both rings */
     struct lock pulling; /* loopback: a pull copies under it, so after revoke no thread touches the memory any more */
-    bool reading, unreadable; /* the latter: this process may not read the other's memory any more */
+    bool reading, unreadable; /* unreadable: this process may not read the other's memory any more */
     struct ring_reader reader;
 };
 

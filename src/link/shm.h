@@ -31,8 +31,8 @@ struct shm_common {
     atomic_bool asked;      /* cma_permit was called, for the first ring */
     atomic_bool permitted;  /* cma_permit returned true: the owner of this struct calls cma_withdraw in the end */
     int published;          /* descriptor of this process's publications, for its peers; -1: not published */
-    /* Asks for shm_retry of all links soon, and again as long as one of them asks for it. Called from any thread,
-     * also under the sending lock. */
+    /* Asks for shm_retry of all links soon, and again as long as one of them has something left to try. Called from
+     * any thread, also under the sending lock. */
     void (*postponed)(struct shm_common *);
     /* Reports that no ring can be made, with the errno. True: something was given up for it, so try again. Called
      * from any thread, also under the sending lock. */

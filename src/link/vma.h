@@ -18,7 +18,7 @@ bool vma_is_copyable(const void *address, size_t length);
 /* A mapping, or several that are alike and beside each other. */
 struct vma {
     uintptr_t begin, end;
-    uint64_t device, inode; /* of its file, as stat(2) names them on most file systems; 0: it has no file */
+    uint64_t device, inode; /* of the mapping's file, as stat(2) names them on most file systems; 0: no file */
     uint64_t offset;        /* of `begin` in the file */
     bool shared, writable;
 };

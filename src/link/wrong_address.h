@@ -6,7 +6,7 @@
 enum wrong_address {
     WRONG_ADDRESS_UNKNOWN,
     WRONG_ADDRESS_CUT,    /* an address in the region has its lower half; in its upper half no bit is set, or all are */
-    WRONG_ADDRESS_SWAPPED /* with its bytes in the other order it is in the region */
+    WRONG_ADDRESS_SWAPPED /* with its bytes in the other order the address is in the region */
 };
 
 /* The region has `size` bytes from `base`. The lower half says nothing if the region is large, or if the address is so

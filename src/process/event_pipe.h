@@ -15,7 +15,7 @@ struct event_pipe {
     int fd;     /* the program's descriptor: the read end */
     int own;    /* the same pipe for writing and, without waiting, reading: a program that has closed its own descriptor
                    neither kills the writer with SIGPIPE nor loses bytes of a file that has its number now */
-    int reader; /* where `own` can't read: prevents SIGPIPE; -1: not needed */
+    int reader; /* a read end where `own` can't read: it prevents SIGPIPE; -1: not needed */
     bool high;  /* `own` is a number that files of a program hardly ever get */
     dev_t device;
     ino_t inode;

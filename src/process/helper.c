@@ -27,14 +27,14 @@
 
 static const nanos tick_first = 50 * NANOS_MICROSECOND; /* from a claim to the first look whether pollers still poll, */
 static const nanos tick_most = NANOS_MILLISECOND;       /* doubling up to this while they do */
-static const nanos glance = 2 * NANOS_MICROSECOND;      /* a hot program calls verbs at least so often */
+static const nanos glance = 2 * NANOS_MICROSECOND;      /* a hot program calls verbs at least once in this time */
 /* The least time that the helper looks on after work, which doubles whenever that paid, and halves whenever it did not.
  * Looking on saves a sleep and a wake-up in a stream of work, and delays a thread that waits for this processor. */
 static const nanos linger_least = NANOS_MICROSECOND / 2;
 static const nanos leaving_most = 500 * NANOS_MILLISECOND; /* the longest wait for the helper at the process's end */
-static const nanos writing_most = 5 * NANOS_SECOND;        /* the same, if the helper has a file to write then */
-static const nanos starving_most = 3 * NANOS_SECOND;       /* the same, if it has got no processor */
-static const nanos starving_late = 5 * NANOS_SECOND;       /* the same, if a device is to be opened again */
+static const nanos writing_most = 5 * NANOS_SECOND;        /* the longest wait if the helper has a file to write then */
+static const nanos starving_most = 3 * NANOS_SECOND;       /* the longest wait if it has got no processor */
+static const nanos starving_late = 5 * NANOS_SECOND;       /* the longest wait if a device is to be opened again */
 static const nanos leaving_work = 20 * NANOS_MILLISECOND;  /* of a processor: a helper that can leave needs less */
 static const nanos linger_most = 20 * NANOS_MICROSECOND;
 /* The time that the helper looks on after a poll, if pollers leave all work to it, and the most after its last work: a
@@ -96,7 +96,7 @@ static bool sleep_until(struct process *process, nanos until, nanos now, bool po
 struct duty {
     struct process *process;
     nanos linger, busy_until;            /* how long, and until when, it looks on after work; until 0: it does not */
-    nanos tick;                          /* pollers do the work, and are looked after so often; 0: they don't */
+    nanos tick;                          /* pollers do the work, and are looked after each time; 0: they don't */
     bool failed;                         /* the host is lost, and the devices have failed */
     enum { UNASKED, SILENT, RANG } bell; /* the last sleep's result for the doorbell, if it was not read since */
     unsigned looks;                      /* while it looks on */
@@ -236,7 +236,7 @@ static void go_to_sleep(struct duty *duty, nanos now)
     struct process *process = duty->process;
     nanos latest = serve_timers(process, now);
     if (node_sleep(process->node) && !atomic_load(&process->loop.owing) &&
-        !atomic_load(&process->helper.stopping)) /* whose doorbell may have been read already */
+        !atomic_load(&process->helper.stopping)) /* the doorbell that tells of it may have been read already */
         duty_sleep(duty, latest, clock_now(), false);
     node_awake(process->node);
 }

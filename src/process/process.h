@@ -29,7 +29,7 @@ struct process;
 
 /* Callbacks supplied by the layers above. All except `report` accept a process that `begin` could not finish. */
 struct process_parts {
-    size_t size;                    /* of the struct that begins with struct process; zeroes before `begin` */
+    size_t size;                    /* of the struct that begins with struct process; it is zero before `begin` */
     int (*begin)(struct process *); /* 0 or errno; before the helper starts */
     /* Opens the part on a network of a device that is being opened. 0 or errno. Under process->control. */
     int (*open_device)(struct process *, const struct device *);
@@ -65,14 +65,14 @@ struct guest {
 LIST_HEAD(guest_list, guest);
 /* The state of the loop (progress.c). */
 struct loop {
-    struct endpoint_list to_flush; /* received something and may have an answer; under progress */
-    struct endpoint_list late;     /* owe only an ACK that no peer asked for; under progress */
+    struct endpoint_list to_flush; /* endpoints that received something and may have an answer; under progress */
+    struct endpoint_list late;     /* endpoints that owe only an ACK that no peer asked for; under progress */
     unsigned late_rounds;          /* rounds since `late` got one; under progress */
-    struct endpoint_list no_room;  /* their link had no room for their output; under schedule.lock */
+    struct endpoint_list no_room;  /* endpoints whose link had no room for their output; under schedule.lock */
     _Atomic uint32_t no_room_count;
     struct schedule_timer liveness;          /* asks whether the receivers of the endpoints in no_room live */
     struct schedule_timer *_Atomic departed; /* expires when some peer has left; or NULL */
-    unsigned departures;                     /* departures that it has seen; under progress */
+    unsigned departures;                     /* departures of peers that the loop has seen; under progress */
     _Atomic uint32_t delivering;             /* number of the newest round that delivers; written under progress */
     _Atomic uint32_t responded;              /* number of the newest round whose answers have left; under progress */
     atomic_bool owing;                       /* ACKs wait for the next round; set under progress */
@@ -89,13 +89,13 @@ struct poller {
     _Atomic uint8_t restraints;    /* enum restraint: not every thread may move data (restraints.h) */
     _Atomic uint32_t rounds;       /* calls that move data; see poller_active */
     uint32_t polled_rounds;        /* polling rounds since the last claim; under progress */
-    _Atomic uint32_t claim_rounds; /* how many a claim needs; written by the helper */
+    _Atomic uint32_t claim_rounds; /* how many of these rounds a claim needs; written by the helper */
     _Atomic uint32_t fruitless;    /* rounds in a row that found nothing; lost counts among threads do no harm */
     _Atomic uint32_t denied;       /* failed tries in a row to take the progress, by any thread; may lose counts, too */
-    _Atomic uint32_t denied_at;    /* `rounds` at the last such try */
+    _Atomic uint32_t denied_at;    /* `rounds` at the last failed try */
     atomic_bool claimed;           /* pollers have just become hot; the helper has not seen it yet */
     _Atomic uint32_t copies;       /* foreign_waiting as a poller has seen it */
-    _Atomic nanos copies_since;    /* when it was seen; NANOS_NEVER: it is logged that they do not end */
+    _Atomic nanos copies_since;    /* when `copies` was seen first; NANOS_NEVER: it is logged that they do not end */
 };
 
 /* The state of the receiver of changes of network interfaces (follow.c); only the helper uses it. */

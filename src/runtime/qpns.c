@@ -18,7 +18,7 @@ struct number_block {
     unsigned cursor; /* where the search for a free number begins: at random, then after the last one given */
     TAILQ_ENTRY(number_block) next;
     _Atomic(void *) objects[NODE_BLOCK];
-    atomic_bool known[NODE_BLOCK]; /* an object had the number, or it was asked for */
+    atomic_bool known[NODE_BLOCK]; /* an object had the number, or qpns_is_strange was called for it */
 };
 
 typedef _Atomic(struct number_block *) block_slot;

@@ -39,10 +39,10 @@ enum {
     HEAD = 28, /* of a packet's block, before the packet */
     OPTION_HEAD = 4,
     LAST = 8,       /* the end of the options, and the second length */
-    TAIL_MAX = 512, /* its options and the second length */
+    TAIL_MAX = 512, /* of a packet's block, after the packet: options and the second length */
     COMMENT_MAX = 256,
     ENDS_MAX = 48,                                      /* of the part of a comment that names both queue pairs */
-    FRAME_MAX = ETHER_HEADER + GRH_LENGTH + UINT16_MAX, /* of a packet that is not cut, or of any datagram */
+    FRAME_MAX = ETHER_HEADER + GRH_LENGTH + UINT16_MAX, /* the longest packet that is not cut, or datagram */
     START_MAX = 256,
     LOOK_EACH = 1 << 20, /* bytes written between two looks at the file's size */
 };

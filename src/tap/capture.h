@@ -28,7 +28,7 @@ struct capture;
 /* The direction, addresses and comment of a packet. */
 struct capture_way {
     bool sent;                   /* false: received */
-    bool infiniband;             /* has an LRH; the route's addresses are the GRH's, if it has one */
+    bool infiniband;             /* the packet has an LRH; the route has the addresses of its GRH, if any */
     struct lrh lrh;              /* if `infiniband` */
     struct datagram_route route; /* addresses and ports */
     uint8_t traffic_class, hop_limit;

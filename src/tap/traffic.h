@@ -114,8 +114,8 @@ __attribute__((always_inline)) static inline void traffic_note(struct traffic_fl
     traffic_note_more(flow, event, a, b, 0);
 }
 
-/* Notes the end of a send or a receive (EVENT_SEND_ENDED, EVENT_RECEIVE_ENDED). Flushed ones are left out: many
- * after one error would push earlier records out of the story, which counts them. */
+/* Notes the end of a send or a receive (EVENT_SEND_ENDED, EVENT_RECEIVE_ENDED). Flushed ones are left out: many after
+ * one error would push earlier records out of the story. The story has their number. */
 __attribute__((always_inline)) static inline void
 traffic_note_ended(struct traffic_flow *flow, enum event event, uint64_t id, enum ibv_wc_status status, uint32_t more)
 {

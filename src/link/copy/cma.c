@@ -55,7 +55,7 @@ bool cma_remote(const struct cma_proof *proof, const struct payload *payload, ui
     remote[pieces] = (struct iovec){(void *)(uintptr_t)proof->address, sizeof value};
     local[count] = (struct iovec){&value, sizeof value};
     ssize_t got = process_vm_readv(proof->pid, local, count + 1, remote, pieces + 1, 0);
-    if (got >= 0 && (size_t)got < length + sizeof value) /* how the kernel reports a bad page after the first one */
+    if (got >= 0 && (size_t)got < length + sizeof value) /* so the kernel reports a bad page after the first one */
         errno = EFAULT;
     return got >= 0 && (size_t)got == length + sizeof value && value == proof->value;
 }

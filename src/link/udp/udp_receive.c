@@ -19,7 +19,7 @@ enum {
     SOCKETS_A_ROUND = 8,
     HOT_ROUNDS = 16,
     FEW_BYTES = 16384, /* a message of fewer is short */
-    STEADY = 256,      /* messages of one sender in a row, after which it has a socket */
+    STEADY = 256,      /* the number of messages in a row after which their sender gets a socket */
 };
 
 struct udp_buffers {

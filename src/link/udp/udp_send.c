@@ -281,7 +281,7 @@ void udp_flush_stuck(struct udp_port *port)
         for (int i = 0; i < UDP_SENDING; i++) {
             struct udp_flow *flow = &port->flows[family][i];
             lock_take(&flow->lock);
-            flow->awaits = false; /* also flows that it was not meant for: they ask once more */
+            flow->awaits = false; /* also of flows that the event was not for: these ask once more */
             if (flow->stuck)
                 udp_send_flush(flow);
             lock_release(&flow->lock);

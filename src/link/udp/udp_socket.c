@@ -86,7 +86,7 @@ int udp_make_receiving(const struct udp_port *port, const union udp_address *her
         return -1;
     ask_for_room(fd);
     ignore_groups_of_others(fd, ipv6);
-    udp_set(fd, IPPROTO_UDP, UDP_GRO, on); /* an older kernel hands out one by one */
+    udp_set(fd, IPPROTO_UDP, UDP_GRO, on); /* an older kernel hands out datagrams one by one */
     if (ask_for_headers(fd, ipv6) && (port->interface[0] ? bind_shared(fd, port, here) : bind_last(fd, here)))
         return fd;
     int error = errno;

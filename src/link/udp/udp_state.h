@@ -46,7 +46,7 @@ struct udp_flow {
     const struct udp_link *connected; /* whose destination the socket is connected to; or NULL */
     uint16_t next;                    /* the identification of the next send; not connected: 0 */
     const struct udp_link *last;      /* the link that began the last batch */
-    uint32_t streak, threshold;       /* its batches in a row, and after how many the socket is connected */
+    uint32_t streak, threshold;       /* that link's batches in a row, and after how many the socket is connected */
     /* udp_send.c: */
     bool stuck;  /* the socket has no room, the batch waits */
     bool awaits; /* the port's descriptor reports room, once; then udp_flush_stuck is called */
@@ -56,7 +56,7 @@ struct udp_flow {
     } waiting;
 };
 
-/* A socket that is connected to a sender, which the kernel prefers to those that are not. */
+/* A socket that is connected to a sender: the kernel prefers it to sockets that are not connected. */
 struct udp_preferred {
     int fd; /* -1: not in use */
     uint8_t source[16], destination[16];
