@@ -40,6 +40,14 @@ static inline int descriptor_raise(int descriptor)
     return high < 0 ? descriptor : high;
 }
 
+/* Closes the descriptor unless it is -1, and makes it -1. */
+static inline void descriptor_close(int *descriptor)
+{
+    if (*descriptor >= 0)
+        close(*descriptor);
+    *descriptor = -1;
+}
+
 /* Returns true if the number may be an eventfd or a timerfd, whose status has no type, unlike a file's. A high number
  * is taken for one without a system call, as the program's files do not get such numbers. Safe in a signal handler. */
 static inline bool descriptor_has_no_type(int descriptor)

@@ -125,10 +125,8 @@ bool control_receive(struct node *node)
         on_message(node, &message, &descriptor, published);
         attached |= message.kind == CONTROL_ATTACH;
         rang |= message.kind == CONTROL_DOORBELL || message.kind == CONTROL_REPORT;
-        if (descriptor >= 0)
-            close(descriptor);
-        if (published >= 0)
-            close(published);
+        descriptor_close(&descriptor);
+        descriptor_close(&published);
         spare_keep(&node->spare, node->waker);
     }
     if (attached)

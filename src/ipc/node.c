@@ -120,11 +120,11 @@ static void close_descriptors(struct node *node)
     atomic_store(&node->table->waker, -1);
     for (unsigned i = 0; i < node->requests.count; i++)
         close(node->requests.descriptors[i]);
-    node_close_descriptor(&node->socket);
-    node_close_descriptor(&node->epoll);
-    node_close_descriptor(&node->ends);
-    node_close_descriptor(&node->waker);
-    node_close_descriptor(&node->retry);
+    descriptor_close(&node->socket);
+    descriptor_close(&node->epoll);
+    descriptor_close(&node->ends);
+    descriptor_close(&node->waker);
+    descriptor_close(&node->retry);
     spare_give_up(&node->spare);
 }
 

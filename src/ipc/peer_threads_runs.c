@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/uncancelled.h"
 
 enum {
@@ -120,10 +121,8 @@ static bool watch_open(struct watch *watch)
 static void watch_close(struct watch *watch)
 {
     for (unsigned i = 0; i < watch->count; i++) {
-        if (watch->at[i].syscall >= 0)
-            close(watch->at[i].syscall);
-        if (watch->at[i].schedstat >= 0)
-            close(watch->at[i].schedstat);
+        descriptor_close(&watch->at[i].syscall);
+        descriptor_close(&watch->at[i].schedstat);
     }
     if (watch->tasks)
         closedir(watch->tasks);

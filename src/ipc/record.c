@@ -336,7 +336,7 @@ void records_fence(struct node *node)
 
 void record_close_writable(struct record *record)
 {
-    node_close_descriptor(&record->writable);
+    descriptor_close(&record->writable);
 }
 
 void record_release(struct record *record)
@@ -345,8 +345,8 @@ void record_release(struct record *record)
         return;
     int before = uncancelled_begin(); /* descriptors are closed, and the caller may hold any lock */
     record->peer.link->operations->close(record->peer.link);
-    node_close_descriptor(&record->writable);
-    node_close_descriptor(&record->end);
+    descriptor_close(&record->writable);
+    descriptor_close(&record->end);
     free(record);
     uncancelled_end(before);
 }

@@ -4,8 +4,7 @@
  * link's sending lock inside that. */
 #pragma once
 
-#include <unistd.h>
-
+#include "base/descriptor.h"
 #include "base/lock.h"
 #include "base/nanos.h"
 #include "ipc/node.h"
@@ -76,14 +75,6 @@ struct node {
         unsigned count;
     } requests; /* tools' requests for reports that are not yet written */
 };
-
-/* Closes the descriptor unless it is -1, and makes it -1. */
-static inline void node_close_descriptor(int *descriptor)
-{
-    if (*descriptor >= 0)
-        close(*descriptor);
-    *descriptor = -1;
-}
 
 /* The peer that is named by an owner's word of the table (peer.c); NULL: its process has ended. Takes a reference. */
 struct peer *node_find_owner(struct node *, uint32_t owner);

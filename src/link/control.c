@@ -57,8 +57,7 @@ static int send_from_another(const struct msghdr *datagram)
     int before = uncancelled_begin();
     int other = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     int error = other < 0 ? ENOBUFS : send_now(other, datagram);
-    if (other >= 0)
-        close(other);
+    descriptor_close(&other);
     uncancelled_end(before);
     return error;
 }
@@ -207,8 +206,7 @@ int control_take_descriptor(int socket, int *descriptor)
     struct enclosed enclosed;
     ssize_t length = take_control(socket, &byte, 1, &enclosed);
     *descriptor = enclosed.descriptor;
-    if (enclosed.second >= 0)
-        close(enclosed.second);
+    descriptor_close(&enclosed.second);
     if (length < 0)
         return errno;
     return *descriptor < 0 ? EPIPE : 0;

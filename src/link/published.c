@@ -75,8 +75,7 @@ void published_close(struct published *published)
 {
     if (published->file)
         munmap(published->file, sizeof *published->file);
-    if (published->descriptor >= 0)
-        close(published->descriptor);
+    descriptor_close(&published->descriptor);
     *published = (struct published){.descriptor = -1};
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/likely.h"
 #include "base/lock.h"
 #include "link/direct.h"
@@ -67,13 +68,6 @@ static void hand_ring(struct shm *shm)
         atomic_fetch_add(&shm->inbox->sent, 1);
 }
 
-static void forget_memory(struct shm *shm)
-{
-    if (shm->memory >= 0)
-        close(shm->memory);
-    shm->memory = -1;
-}
-
 /* Continues to hand over the ring; false: it is mapped. The inbox is looked at before the ring, as a receiver maps
  * the ring before it ends its look. */
 static bool is_unattached(struct shm *shm)
@@ -83,7 +77,7 @@ static bool is_unattached(struct shm *shm)
     if (shm->memory < 0)
         return false;
     if (shm->severed || ring_attached(&shm->writer)) {
-        forget_memory(shm);
+        descriptor_close(&shm->memory);
         return false;
     }
     if (again)
@@ -349,7 +343,7 @@ static void shm_close(struct link *link)
     shm_detach(link);
     ring_unmap(&shm->writer.ring);
     published_close(&shm->published);
-    forget_memory(shm);
+    descriptor_close(&shm->memory);
     free(shm);
 }
 
@@ -640,5 +634,5 @@ void shm_abandon(struct link *link)
     published_close(&shm->published);
     ring_unmap(&shm->writer.ring);
     forget_reader(shm);
-    forget_memory(shm);
+    descriptor_close(&shm->memory);
 }

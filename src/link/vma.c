@@ -15,6 +15,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/file_limit.h"
 #include "base/mapping.h"
 #include "link/guard.h"
@@ -109,8 +110,7 @@ bool vma_permits(const void *address, size_t length, bool write)
     int state = maps < 0 ? -1 : ask_kernel(maps, at, end, write);
     if (maps >= 0 && state < 0)
         state = read_maps(maps, at, end, write);
-    if (maps >= 0)
-        close(maps);
+    descriptor_close(&maps);
     return state < 0 ? is_mapped(at, end) : state;
 }
 
@@ -197,8 +197,7 @@ bool vma_find(const void *address, size_t length, struct vma *vma)
         known = find_mapping(maps, vma->end, &next, name) && continues(vma, &next);
         vma->end = next.end;
     }
-    if (maps >= 0)
-        close(maps);
+    descriptor_close(&maps);
     errno = kept;
     return known;
 }
@@ -231,8 +230,7 @@ bool vma_is_written_back(const void *address, size_t length, char name[VMA_NAME]
         refused = vma.shared && vma.writable && writes_back(name, &vma);
         at = vma.end;
     }
-    if (maps >= 0)
-        close(maps);
+    descriptor_close(&maps);
     errno = kept;
     return refused;
 }

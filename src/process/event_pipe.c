@@ -58,10 +58,8 @@ int event_pipe_open(struct event_pipe *pipe, int flags)
 void event_pipe_close(struct event_pipe *pipe)
 {
     int before = uncancelled_begin();
-    close(pipe->own);
-    if (pipe->reader >= 0)
-        close(pipe->reader);
-    pipe->own = pipe->reader = -1;
+    descriptor_close(&pipe->own);
+    descriptor_close(&pipe->reader);
     uncancelled_end(before);
 }
 

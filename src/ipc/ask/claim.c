@@ -59,8 +59,7 @@ static bool is_of_this_user(const char *name)
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     bool known = fd >= 0 && !connect(fd, (struct sockaddr *)&address, length) &&
                  !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &owner, &size);
-    if (fd >= 0)
-        close(fd);
+    descriptor_close(&fd);
     return known && user_owns_process(owner.uid, owner.pid);
 }
 
@@ -109,8 +108,6 @@ int claim_take(const char *directory, unsigned index, int *claim, char *why, siz
     *claim = announce(directory, index);
     if (!claim_is_others(directory, index, why, why_size))
         return 0;
-    if (*claim >= 0)
-        close(*claim);
-    *claim = -1;
+    descriptor_close(claim);
     return EBUSY;
 }

@@ -77,8 +77,7 @@ int question_look(struct question *question, void *to, size_t size)
     int error = control_take_descriptor(question->socket, &memory);
     if (!error)
         error = read_memory(memory, to, size);
-    if (memory >= 0)
-        close(memory);
+    descriptor_close(&memory);
     uncancelled_end(before);
     errno = saved;
     return error == EWOULDBLOCK ? EAGAIN : error;
@@ -87,9 +86,7 @@ int question_look(struct question *question, void *to, size_t size)
 void question_end(struct question *question)
 {
     int before = uncancelled_begin();
-    if (question->socket >= 0)
-        close(question->socket);
-    question->socket = -1;
+    descriptor_close(&question->socket);
     uncancelled_end(before);
 }
 

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/read_clock.h"
 #include "base/uncancelled.h"
 #include "link/udp/netlink.h"
@@ -210,10 +211,8 @@ int reach_ask(unsigned interface, const uint8_t source[16], const uint8_t destin
     *reach = (struct reach){.hop_limit = 0};
     int netlink = netlink_open(), udp = open_udp(way.ipv6);
     int error = netlink >= 0 && udp >= 0 ? ask_with(netlink, udp, &way, reach) : 0;
-    if (netlink >= 0)
-        close(netlink);
-    if (udp >= 0)
-        close(udp);
+    descriptor_close(&netlink);
+    descriptor_close(&udp);
     return error;
 }
 

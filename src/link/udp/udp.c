@@ -112,21 +112,16 @@ static void close_all(struct udp_port *port)
 {
     udp_leave_all(port);
     for (int family = 0; family < UDP_FAMILIES; family++) {
-        if (port->receiving[family] >= 0)
-            close(port->receiving[family]);
-        port->receiving[family] = -1;
+        descriptor_close(&port->receiving[family]);
         for (int i = 0; i < UDP_SENDING; i++)
             if (port->flows[family][i].fd >= 0)
                 close(port->flows[family][i].fd);
     }
     for (int i = 0; i < UDP_PREFERRED; i++)
-        if (port->preferred[i].fd >= 0)
-            close(port->preferred[i].fd);
-    if (port->epoll >= 0)
-        close(port->epoll);
-    if (port->kept >= 0)
-        close(port->kept);
-    port->epoll = port->hot = port->kept = -1;
+        descriptor_close(&port->preferred[i].fd);
+    descriptor_close(&port->epoll);
+    descriptor_close(&port->kept);
+    port->hot = -1;
 }
 
 void udp_close(struct udp_port *port)

@@ -47,8 +47,7 @@ int udp_join(struct udp_port *port, const uint8_t gid[16])
         return 0;
     }
     int error = errno;
-    if (group->fd >= 0)
-        close(group->fd);
+    descriptor_close(&group->fd);
     free(group);
     return error;
 }

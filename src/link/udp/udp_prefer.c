@@ -35,8 +35,7 @@ static bool prefer_at(struct udp_port *port, struct udp_preferred *place, const 
         close(fd);
         return false;
     }
-    if (place->fd >= 0)
-        close(place->fd);
+    descriptor_close(&place->fd);
     port->hot = -1;
     *place = (struct udp_preferred){.fd = fd, .source_port = route->source_port};
     memcpy(place->source, route->source, 16);

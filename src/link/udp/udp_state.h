@@ -10,6 +10,7 @@
 #include <sys/queue.h>
 #include <sys/socket.h>
 
+#include "base/descriptor.h"
 #include "base/lock.h"
 #include "link/udp/udp.h"
 #include "link/udp/udp_icmp.h"
