@@ -42,29 +42,26 @@ bool kept_story_may(bool harmless)
 
 static void append_story(const char *line, size_t size)
 {
+    int kept = errno, before = uncancelled_begin();
     int error = *asked ? shared_file_append(asked, true, line, size) : 0;
     if (error)
         log_write(LOG_ERROR, "a story of a queue pair can't be written to \"%s\": %s", asked, strerror(error));
-    if (!log_wanted(LOG_WARN))
-        return;
-    last_lines_make_room(directory);
-    shared_file_append(path, true, line, size);
+    if (log_wanted(LOG_WARN)) {
+        last_lines_make_room(directory);
+        shared_file_append(path, true, line, size);
+    }
+    uncancelled_end(before);
+    errno = kept;
 }
 
 void kept_story_add(const char *line, size_t size)
 {
-    int error = errno, before = uncancelled_begin();
     if (size <= KEPT_STORY_BYTES && kept_story_may(false) && atomic_fetch_add(&count, 1) < KEPT_STORIES)
         append_story(line, size);
-    uncancelled_end(before);
-    errno = error;
 }
 
 void kept_story_renew(const char *line, size_t size)
 {
-    int error = errno, before = uncancelled_begin();
     if (size <= KEPT_STORY_BYTES && *path)
         append_story(line, size);
-    uncancelled_end(before);
-    errno = error;
 }
