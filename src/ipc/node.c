@@ -126,6 +126,7 @@ static void close_descriptors(struct node *node)
     descriptor_close(&node->waker);
     descriptor_close(&node->retry);
     spare_give_up(&node->spare);
+    published_close(&node->published);
 }
 
 int node_open(struct node **result, const char *directory, char *why, size_t why_size)
@@ -150,7 +151,6 @@ int node_open(struct node **result, const char *directory, char *why, size_t why
     if (error) {
         table_leave(node->table);
         close_descriptors(node);
-        published_close(&node->published);
         table_close(node->table);
         free(node);
         return error;
@@ -197,7 +197,6 @@ void node_close(struct node *node)
     if (atomic_load(&node->host.permitted))
         cma_withdraw();
     close_descriptors(node);
-    published_close(&node->published);
     table_close(node->table);
     free(node);
 }
@@ -215,7 +214,6 @@ void node_abandon(struct node *node)
         atomic_store(&record->peer.gone, true);
     }
     close_descriptors(node);
-    published_close(&node->published);
     table_abandon(node->table);
 }
 
