@@ -83,7 +83,7 @@ static bool say_lost(void)
     unsigned count = atomic_load(&lost);
     if (!count)
         return true;
-    int length = snprintf(line, sizeof line, "softverbs: %.32s[%d] %u line%s lost here, as the reader took none\n",
+    int length = snprintf(line, sizeof line, "softverbs: %.32s[%d] %u line%s lost here, as the log was not read\n",
                           program_invocation_short_name, (int)kept.pid, count, count == 1 ? " was" : "s were");
     if (!keep_text(line, (size_t)length))
         return false;

@@ -140,7 +140,7 @@ int node_open(struct node **result, const char *directory, char *why, size_t why
     if (directory ? snprintf(node->directory, sizeof node->directory, "%s", directory) > NODE_DIRECTORY_MAX
                   : !node_directory(node->directory)) {
         free(node);
-        return fail(ENAMETOOLONG, "The directory for processes of this host", why, why_size);
+        return fail(ENAMETOOLONG, "The directory for processes of this host can't be named", why, why_size);
     }
     int error = join_node(node, why, why_size);
     if (error) {

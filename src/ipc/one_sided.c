@@ -101,7 +101,7 @@ static bool is_elsewhere(const struct under_way *under_way, bool gone, unsigned 
 
 static void one_sided_tell(const struct under_way *under_way)
 {
-    log_write(LOG_WARN, "process %d is slow within a WRITE of memory here, which waits for it",
+    log_write(LOG_WARN, "process %d is slow within a WRITE of this process's memory, which waits for its end",
               (int)under_way->record->peer.pid);
 }
 

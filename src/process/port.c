@@ -44,7 +44,7 @@ int port_open(struct process *process, const struct device *device)
     if (!device->interface[0] || port_at(process, device->index))
         return 0;
     if (random_is_fixed()) {
-        log_write(LOG_ERROR, "SOFTVERBS_SEED gives numbers that anybody can guess, so there is no port on a network.");
+        log_write(LOG_ERROR, "SOFTVERBS_SEED gives numbers that anybody can guess, so no port is opened on a network.");
         return EPERM;
     }
     int error = open_claimed(&port, node_path(process->node), device->interface, why, sizeof why);

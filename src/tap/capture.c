@@ -211,7 +211,7 @@ static void write_block(struct capture *capture, size_t length)
     int error = errno, before = uncancelled_begin();
     if (is_long_enough(capture, length)) {
         capture->stopped = true;
-        log_write(LOG_ERROR, "the capture \"%s\" ends here: it has its largest size (SOFTVERBS_CAPTURE_MAX)",
+        log_write(LOG_ERROR, "the capture \"%s\" ends here: it has reached its limit (SOFTVERBS_CAPTURE_MAX)",
                   capture->path);
     } else {
         size_t written = output_write(&capture->file, capture->block, length);
