@@ -8,6 +8,14 @@
 #include "check/shadow/shadow.h"
 #include "diag/diag.h"
 
+/* The subject of a finding about an object, for finding_add; further members of struct finding_about may follow. */
+#define HOOKS_ABOUT(breached, object, ...)                                                                             \
+    &(struct finding_about)                                                                                            \
+    {                                                                                                                  \
+        .rule = (breached), .kind = shadow_kind_name((object)->kind), .number = (object)->number,                      \
+        .created = &(object)->created, __VA_ARGS__                                                                     \
+    }
+
 /* What becomes of memory. */
 struct hooks_memory {
     /* The program frees memory that this work uses. */

@@ -3,30 +3,24 @@
 #include "check/hooks.h"
 #include "wire/grh.h"
 
-static struct finding_about about(enum rule rule, const struct shadow *shadow)
-{
-    return (struct finding_about){
-        .rule = rule, .kind = shadow_kind_name(shadow->kind), .number = shadow->number, .created = &shadow->created};
-}
-
 static void judge_families(const struct shadow *shadow, const struct ibv_ah_attr *attr)
 {
     union ibv_gid from;
-    const struct finding_about what = about(RULE_GID_FAMILIES, shadow);
     if (!attr->is_global ||
         !calls_questions->ip_gid((struct ibv_context *)shadow->context, attr->grh.sgid_index, &from))
         return;
     bool from_ipv4 = grh_is_ipv4(from.raw), to_ipv4 = grh_is_ipv4(attr->grh.dgid.raw);
     if (from_ipv4 != to_ipv4)
-        finding_add(&what, "The GID at sgid_index %u is one of IPv%u, and dgid one of IPv%u", attr->grh.sgid_index,
+        finding_add(HOOKS_ABOUT(RULE_GID_FAMILIES, shadow),
+                    "The GID at sgid_index %u is one of IPv%u, and dgid one of IPv%u", attr->grh.sgid_index,
                     from_ipv4 ? 4 : 6, to_ipv4 ? 4 : 6);
 }
 
 static void addressed(struct shadow *ah, const struct ibv_ah_attr *attr)
 {
-    const struct finding_about what = about(RULE_HOP_LIMIT_ZERO, ah);
     if (attr->is_global && !attr->grh.hop_limit)
-        finding_add(&what, "An address handle has is_global 1 and hop_limit 0, with which no datagram needs to arrive");
+        finding_add(HOOKS_ABOUT(RULE_HOP_LIMIT_ZERO, ah),
+                    "An address handle has is_global 1 and hop_limit 0, with which no datagram needs to arrive");
     judge_families(ah, attr);
 }
 
@@ -53,9 +47,7 @@ static void destroying_ah(struct shadow *ah)
     }
     if (!wqe)
         return;
-    struct finding_about what = about(RULE_AH_IN_USE, ah);
-    what.posted = wqe->posted;
-    finding_add(&what,
+    finding_add(HOOKS_ABOUT(RULE_AH_IN_USE, ah, .posted = wqe->posted),
                 "An address handle is destroyed before the completion of a %s of queue pair 0x%x was polled "
                 "(wr_id %llu)",
                 wqe_name(wqe), qp->number, (unsigned long long)wqe->wr_id);

@@ -5,12 +5,6 @@
 #include "calls/questions.h"
 #include "check/hooks.h"
 
-static struct finding_about about_queue(enum rule rule, const struct shadow *cq)
-{
-    return (struct finding_about){
-        .rule = rule, .kind = shadow_kind_name(cq->kind), .number = cq->number, .created = &cq->created};
-}
-
 /* Another event is there, so that the thread does not wait for this queue. */
 static bool has_other_event(const struct shadow *channel, const struct shadow *cq)
 {
@@ -35,16 +29,14 @@ static uint32_t count_left(const struct shadow *channel, const struct shadow *cq
 
 static void judge(const struct shadow *channel, const struct shadow *cq)
 {
-    const struct finding_about missed = about_queue(RULE_EVENT_MISSED, cq);
-    const struct finding_about not_drained = about_queue(RULE_NOT_DRAINED, cq);
     uint32_t left = rule_chosen.rules[RULE_NOT_DRAINED] ? count_left(channel, cq) : 0;
     if (left)
-        finding_add(&not_drained,
+        finding_add(HOOKS_ABOUT(RULE_NOT_DRAINED, cq),
                     "A thread waits for an event of the %s, and its last poll left %u %s, which %s there before the "
                     "queue was armed and need raise no event",
                     SHADOW_NAMED(cq), left, left == 1 ? "entry" : "entries", left == 1 ? "was" : "were");
     else if (cq->cq.armer == (uintptr_t)pthread_self())
-        finding_add(&missed,
+        finding_add(HOOKS_ABOUT(RULE_EVENT_MISSED, cq),
                     "A thread waits for an event of the %s that it armed while sends were under way, and has not "
                     "polled since: those that had completed by then need raise no event",
                     SHADOW_NAMED(cq));
@@ -60,10 +52,8 @@ static void waiting(struct shadow *channel)
 
 static void stuck(struct shadow *channel)
 {
-    finding_add(
-        &(struct finding_about){
-            .rule = RULE_NEVER_ARMED, .kind = "channel", .number = channel->number, .created = &channel->created},
-        "A thread waits for an event, and no completion queue of the channel was ever armed");
+    finding_add(HOOKS_ABOUT(RULE_NEVER_ARMED, channel),
+                "A thread waits for an event, and no completion queue of the channel was ever armed");
 }
 
 const struct hooks rules_arming = {.waits = {.waiting = waiting, .stuck = stuck}};

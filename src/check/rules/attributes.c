@@ -4,10 +4,7 @@
 
 static void note(const struct shadow *qp, enum rule rule, const char *what)
 {
-    finding_add(
-        &(struct finding_about){
-            .rule = rule, .kind = shadow_kind_name(qp->kind), .number = qp->number, .created = &qp->created},
-        "Queue pair 0x%x has %s", qp->number, what);
+    finding_add(HOOKS_ABOUT(rule, qp), "Queue pair 0x%x has %s", qp->number, what);
 }
 
 /* A value that a program has queried from the device is right on others, too. */
@@ -17,11 +14,8 @@ static void judge_depth(const struct shadow *qp, unsigned depth, const char *att
     uint32_t most = depth > USUAL ? calls_questions->max_rd_atomic((struct ibv_context *)qp->context) : 0;
     if (depth >= most)
         return;
-    finding_add(&(struct finding_about){.rule = RULE_RD_ATOMIC_HIGH,
-                                        .kind = shadow_kind_name(qp->kind),
-                                        .number = qp->number,
-                                        .created = &qp->created},
-                "Queue pair 0x%x has %s %u, and adapters take 16", qp->number, attribute, depth);
+    finding_add(HOOKS_ABOUT(RULE_RD_ATOMIC_HIGH, qp), "Queue pair 0x%x has %s %u, and adapters take 16", qp->number,
+                attribute, depth);
 }
 
 static void modified(struct shadow *qp, const struct ibv_qp_attr *attr, int mask)

@@ -3,18 +3,12 @@
 #include "check/outside/rdma_cma.h"
 #include "check/shadow/event_count.h"
 
-static struct finding_about about(enum rule rule, const struct shadow *shadow)
-{
-    return (struct finding_about){
-        .rule = rule, .kind = shadow_kind_name(shadow->kind), .number = shadow->number, .created = &shadow->created};
-}
-
 static void judge_events(const struct shadow *id, const char *happens)
 {
-    const struct finding_about what = about(RULE_CM_EVENT_UNACKNOWLEDGED, id);
     if (event_count_open(id))
-        finding_add(&what, "An identifier is %s while %u of its events are not acknowledged: the call waits for them",
-                    happens, event_count_open(id));
+        finding_add(HOOKS_ABOUT(RULE_CM_EVENT_UNACKNOWLEDGED, id),
+                    "An identifier is %s while %u of its events are not acknowledged: the call waits for them", happens,
+                    event_count_open(id));
 }
 
 static void migrating(struct shadow *id)
@@ -24,10 +18,9 @@ static void migrating(struct shadow *id)
 
 static void accepting(struct shadow *id, uint8_t depth)
 {
-    const struct finding_about what = about(RULE_ACCEPT_DEPTH_HIGH, id);
     if (depth > id->cm.depth && depth != RDMA_MAX_INIT_DEPTH)
-        finding_add(&what, "A connection is accepted with initiator_depth %u, and its request had %u", depth,
-                    id->cm.depth);
+        finding_add(HOOKS_ABOUT(RULE_ACCEPT_DEPTH_HIGH, id),
+                    "A connection is accepted with initiator_depth %u, and its request had %u", depth, id->cm.depth);
 }
 
 static void acknowledged_again(const struct place *first)
@@ -39,23 +32,24 @@ static void acknowledged_again(const struct place *first)
 
 static void destroying_id(const struct shadow *id)
 {
-    const struct finding_about connected = about(RULE_DISCONNECT_MISSING, id), keeps = about(RULE_CM_QP_LEFT, id);
     judge_events(id, "destroyed");
     if (id->cm.connected)
-        finding_add(&connected, "An identifier is destroyed while it is connected, and rdma_disconnect was not called");
+        finding_add(HOOKS_ABOUT(RULE_DISCONNECT_MISSING, id),
+                    "An identifier is destroyed while it is connected, and rdma_disconnect was not called");
     if (id->cm.keeps_qp)
-        finding_add(&keeps, "An identifier is destroyed before the queue pair that was created on it, which stays");
+        finding_add(HOOKS_ABOUT(RULE_CM_QP_LEFT, id),
+                    "An identifier is destroyed before the queue pair that was created on it, which stays");
 }
 
 static void destroying_channel(const struct shadow *channel)
 {
     const struct shadow *id;
     unsigned many = 0;
-    const struct finding_about what = about(RULE_CM_CHANNEL_IN_USE, channel);
     TAILQ_FOREACH (id, shadow_all(), siblings)
         many += id->kind == SHADOW_CM_ID && id->cm.channel == channel->handle;
     if (many)
-        finding_add(&what, "An event channel is destroyed before %u of its identifiers", many);
+        finding_add(HOOKS_ABOUT(RULE_CM_CHANNEL_IN_USE, channel),
+                    "An event channel is destroyed before %u of its identifiers", many);
 }
 
 static void destroying(struct shadow *shadow)

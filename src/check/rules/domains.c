@@ -3,10 +3,7 @@
 
 static void shared(struct shadow *td, const char *call)
 {
-    finding_add(&(struct finding_about){.rule = RULE_THREAD_DOMAIN,
-                                        .kind = shadow_kind_name(td->kind),
-                                        .number = td->number,
-                                        .created = &td->created},
+    finding_add(HOOKS_ABOUT(RULE_THREAD_DOMAIN, td),
                 "%s is called on an object of a thread domain while another thread is in a call on an object of it",
                 call);
 }

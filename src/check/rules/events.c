@@ -16,10 +16,7 @@ static void judge_missing(const struct shadow *shadow)
 {
     if (!event_count_open(shadow) || event_count_is_others(shadow))
         return;
-    finding_add(&(struct finding_about){.rule = RULE_EVENT_UNACKNOWLEDGED,
-                                        .kind = shadow_kind_name(shadow->kind),
-                                        .number = shadow->number,
-                                        .created = &shadow->created},
+    finding_add(HOOKS_ABOUT(RULE_EVENT_UNACKNOWLEDGED, shadow),
                 "The %s is destroyed while %u of its events are not acknowledged: the call waits for them",
                 SHADOW_NAMED(shadow), event_count_open(shadow));
 }
@@ -29,11 +26,7 @@ static void judge_excess(const struct shadow *shadow)
     unsigned excess = event_count_excess(shadow);
     if (!excess)
         return;
-    finding_add(&(struct finding_about){.rule = RULE_EVENT_OVERACKNOWLEDGED,
-                                        .kind = shadow_kind_name(shadow->kind),
-                                        .number = shadow->number,
-                                        .found = shadow->events.excess,
-                                        .created = &shadow->created},
+    finding_add(HOOKS_ABOUT(RULE_EVENT_OVERACKNOWLEDGED, shadow, .found = shadow->events.excess),
                 "%u more event%s of the %s %s acknowledged than fetched: the call that destroys it waits until as many "
                 "more are fetched",
                 excess, plural(excess), SHADOW_NAMED(shadow), excess == 1 ? "was" : "were");

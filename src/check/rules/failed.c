@@ -24,11 +24,7 @@ cold static void name_error(struct shadow *qp, struct wqe *wqe, const struct cal
         return;
     qp->qp.ended = true;
     bool unsure = may_be_other(qp, wqe), receive = wqe->flags & WQE_RECEIVE;
-    finding_add(&(struct finding_about){.rule = RULE_FAILED_WORK,
-                                        .kind = shadow_kind_name(qp->kind),
-                                        .number = qp->number,
-                                        .posted = unsure ? NULL : wqe->posted,
-                                        .created = &qp->created},
+    finding_add(HOOKS_ABOUT(RULE_FAILED_WORK, qp, .posted = unsure ? NULL : wqe->posted),
                 "A %s of queue pair 0x%x (wr_id %llu) ended with %s",
                 unsure && !receive ? "work request" : wqe_name(wqe), qp->number, (unsigned long long)wqe->wr_id,
                 completion->end);

@@ -3,10 +3,7 @@
 
 static void report_field(const struct shadow *cq, enum rule rule, const char *call, const char *why)
 {
-    finding_add(
-        &(struct finding_about){
-            .rule = rule, .kind = shadow_kind_name(cq->kind), .number = cq->number, .created = &cq->created},
-        "%s reads a field of the %s %s", call, SHADOW_NAMED(cq), why);
+    finding_add(HOOKS_ABOUT(rule, cq), "%s reads a field of the %s %s", call, SHADOW_NAMED(cq), why);
 }
 
 static void read_field(struct shadow *cq, uint64_t flag, const char *call)

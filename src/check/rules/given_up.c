@@ -37,13 +37,9 @@ static void given_up(struct shadow *mr, const struct memory_loss *loss)
     if (mr->mr.given_up || ((is_freed || loss->kind == MEMORY_UNMAPPED) && !is_reachable(mr)))
         return;
     mr->mr.given_up = true;
-    finding_add(&(struct finding_about){.rule = RULE_REGION_GIVEN_UP,
-                                        .kind = shadow_kind_name(mr->kind),
-                                        .number = mr->number,
-                                        .created = &mr->created},
-                "%s %s the %s (%llu bytes at %p) before it is deregistered: %s", loss->call,
-                is_freed ? "frees" : "takes pages away from", SHADOW_NAMED(mr), (unsigned long long)mr->mr.length,
-                (void *)mr->mr.address,
+    finding_add(HOOKS_ABOUT(RULE_REGION_GIVEN_UP, mr), "%s %s the %s (%llu bytes at %p) before it is deregistered: %s",
+                loss->call, is_freed ? "frees" : "takes pages away from", SHADOW_NAMED(mr),
+                (unsigned long long)mr->mr.length, (void *)mr->mr.address,
                 is_freed ? "peers can still reach it" : "an adapter goes on with the old pages");
 }
 

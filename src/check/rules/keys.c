@@ -58,12 +58,7 @@ static void judge_keys(struct shadow *owner, struct wqe *wqe)
         mr = wqe->sges[at].length ? find_wrong(owner, &wqe->sges[at], why) : NULL;
     if (!mr)
         return;
-    finding_add(&(struct finding_about){.rule = RULE_WRONG_KEY,
-                                        .kind = shadow_kind_name(mr->kind),
-                                        .number = mr->number,
-                                        .posted = wqe->posted,
-                                        .created = &mr->created,
-                                        .destroyed = mr->gone ? &mr->destroyed : NULL},
+    finding_add(HOOKS_ABOUT(RULE_WRONG_KEY, mr, .posted = wqe->posted, .destroyed = mr->gone ? &mr->destroyed : NULL),
                 "Element %u of a %s of %s, %u bytes from 0x%llx, names a region (lkey 0x%x), %s (wr_id %llu)", at - 1,
                 wqe_name(wqe), SHADOW_NAMED(owner), wqe->sges[at - 1].length,
                 (unsigned long long)wqe->sges[at - 1].addr, wqe->sges[at - 1].lkey, why,
@@ -77,11 +72,7 @@ static void judge_address(struct shadow *owner, const struct wqe *wqe)
     struct ibv_pd *own = ((const struct ibv_qp *)owner->handle)->pd;
     if (!pd || !own || calls_questions->protection(pd) == calls_questions->protection(own))
         return;
-    finding_add(&(struct finding_about){.rule = RULE_AH_DOMAIN,
-                                        .kind = shadow_kind_name(ah->kind),
-                                        .number = ah->number,
-                                        .posted = wqe->posted,
-                                        .created = &ah->created},
+    finding_add(HOOKS_ABOUT(RULE_AH_DOMAIN, ah, .posted = wqe->posted),
                 "A %s of queue pair 0x%x names an address handle of another protection domain (wr_id %llu)",
                 wqe_name(wqe), owner->number, (unsigned long long)wqe->wr_id);
 }

@@ -32,11 +32,7 @@ static void report_sends(const struct shadow *qp)
     const struct wqe *first = find_signalled(&qp->qp.sends);
     if (!first || qp->process != getpid() || was_polled(qp))
         return;
-    finding_add(&(struct finding_about){.rule = RULE_NEVER_POLLED,
-                                        .kind = shadow_kind_name(qp->kind),
-                                        .number = qp->number,
-                                        .posted = first->posted,
-                                        .created = &qp->created},
+    finding_add(HOOKS_ABOUT(RULE_NEVER_POLLED, qp, .posted = first->posted),
                 "Queue pair 0x%x ends with %u signalled send%s whose completion%s never polled (the first: a %s, "
                 "wr_id %llu)",
                 qp->number, qp->qp.signaled, plural(qp->qp.signaled), qp->qp.signaled == 1 ? " was" : "s were",
@@ -50,12 +46,8 @@ static void report_entries(const struct shadow *cq)
     if (!calls_questions->cq_entries(cq->handle, &entries) || !entries.waiting || cq->cq.sends_due ||
         cq->process != getpid())
         return;
-    finding_add(&(struct finding_about){.rule = RULE_NEVER_POLLED,
-                                        .kind = shadow_kind_name(cq->kind),
-                                        .number = cq->number,
-                                        .created = &cq->created},
-                "The %s ends with %u completion%s never polled", SHADOW_NAMED(cq), entries.waiting,
-                entries.waiting == 1 ? " that was" : "s that were");
+    finding_add(HOOKS_ABOUT(RULE_NEVER_POLLED, cq), "The %s ends with %u completion%s never polled", SHADOW_NAMED(cq),
+                entries.waiting, entries.waiting == 1 ? " that was" : "s that were");
 }
 
 /* Completions of this queue pair never come. */
@@ -73,11 +65,7 @@ static void note_lost(const struct shadow *qp)
 static void gone(struct shadow *cq)
 {
     uint32_t lost = cq->cq.lost.sends;
-    finding_add(&(struct finding_about){.rule = RULE_AWAITS_GONE,
-                                        .kind = shadow_kind_name(cq->kind),
-                                        .number = cq->number,
-                                        .posted = cq->cq.lost.posted,
-                                        .created = &cq->created},
+    finding_add(HOOKS_ABOUT(RULE_AWAITS_GONE, cq, .posted = cq->cq.lost.posted),
                 "A thread waits for completions of the %s, which no queue pair uses any more: queue pair 0x%x was "
                 "destroyed with %u signalled send%s whose completion%s never polled",
                 SHADOW_NAMED(cq), cq->cq.lost.number, lost, plural(lost), lost == 1 ? " was" : "s were");
@@ -116,11 +104,7 @@ static void ended(const struct ibv_context *context)
     report_unpolled(context);
     TAILQ_FOREACH (shadow, shadow_all(), siblings)
         if (is_left(shadow, context))
-            finding_add(&(struct finding_about){.rule = RULE_NEVER_DESTROYED,
-                                                .kind = shadow_kind_name(shadow->kind),
-                                                .number = shadow->number,
-                                                .created = &shadow->created},
-                        "The %s was never destroyed", SHADOW_NAMED(shadow));
+            finding_add(HOOKS_ABOUT(RULE_NEVER_DESTROYED, shadow), "The %s was never destroyed", SHADOW_NAMED(shadow));
 }
 
 const struct hooks rules_leftovers = {.destroying = destroying, .ended = ended, .waits.gone = gone};

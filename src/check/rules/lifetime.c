@@ -5,29 +5,19 @@
 
 static void used_gone(const struct shadow *gone, const char *call)
 {
-    finding_add(&(struct finding_about){.rule = RULE_USE_AFTER_DESTROY,
-                                        .kind = shadow_kind_name(gone->kind),
-                                        .number = gone->number,
-                                        .created = &gone->created,
-                                        .destroyed = &gone->destroyed},
+    finding_add(HOOKS_ABOUT(RULE_USE_AFTER_DESTROY, gone, .destroyed = &gone->destroyed),
                 "%s names the %s that was destroyed; the checker refuses it with EINVAL", call, SHADOW_NAMED(gone));
 }
 
 static void destroyed_inside(struct shadow *shadow, const char *call)
 {
-    finding_add(&(struct finding_about){.rule = RULE_DESTROYED_INSIDE,
-                                        .kind = shadow_kind_name(shadow->kind),
-                                        .number = shadow->number,
-                                        .created = &shadow->created},
-                "The %s is destroyed while another thread is in %s on it", SHADOW_NAMED(shadow), call);
+    finding_add(HOOKS_ABOUT(RULE_DESTROYED_INSIDE, shadow), "The %s is destroyed while another thread is in %s on it",
+                SHADOW_NAMED(shadow), call);
 }
 
 static void polled_twice(struct shadow *cq)
 {
-    finding_add(&(struct finding_about){.rule = RULE_SINGLE_THREADED,
-                                        .kind = shadow_kind_name(cq->kind),
-                                        .number = cq->number,
-                                        .created = &cq->created},
+    finding_add(HOOKS_ABOUT(RULE_SINGLE_THREADED, cq),
                 "The %s that was created as SINGLE_THREADED is polled by two threads at the same time",
                 SHADOW_NAMED(cq));
 }

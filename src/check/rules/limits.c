@@ -51,10 +51,7 @@ static void judge_sum(const struct shadow *shadow, uint64_t limit)
     uint64_t pinned = shadow_pinned(), queues = find_queues();
     if (pinned + queues <= limit)
         return;
-    finding_add(&(struct finding_about){.rule = RULE_MEMLOCK_EXCEEDED,
-                                        .kind = shadow_kind_name(shadow->kind),
-                                        .number = shadow->number,
-                                        .created = &shadow->created},
+    finding_add(HOOKS_ABOUT(RULE_MEMLOCK_EXCEEDED, shadow),
                 "The %s makes the registered memory (%llu KiB) and the queues (at least %llu KiB with mlx5) more than "
                 "RLIMIT_MEMLOCK, which is %llu KiB",
                 SHADOW_NAMED(shadow), (unsigned long long)pinned >> 10, (unsigned long long)queues >> 10,
@@ -70,10 +67,7 @@ static void registered(struct shadow *mr)
         judge_sum(mr, limit);
         return;
     }
-    finding_add(&(struct finding_about){.rule = RULE_MEMLOCK_EXCEEDED,
-                                        .kind = shadow_kind_name(mr->kind),
-                                        .number = mr->number,
-                                        .created = &mr->created},
+    finding_add(HOOKS_ABOUT(RULE_MEMLOCK_EXCEEDED, mr),
                 "A memory region of %llu bytes makes the registered memory %llu KiB, and RLIMIT_MEMLOCK is %llu KiB",
                 (unsigned long long)mr->mr.length, (unsigned long long)pinned >> 10, (unsigned long long)limit >> 10);
 }

@@ -9,11 +9,7 @@ static void posted(struct shadow *owner, struct wqe *wqe)
     const struct wqe *other = memory_find_conflict(owner, wqe);
     if (!other)
         return;
-    finding_add(&(struct finding_about){.rule = RULE_BUFFERS_OVERLAP,
-                                        .kind = shadow_kind_name(owner->kind),
-                                        .number = owner->number,
-                                        .posted = wqe->posted,
-                                        .created = &owner->created},
+    finding_add(HOOKS_ABOUT(RULE_BUFFERS_OVERLAP, owner, .posted = wqe->posted),
                 "A %s of %s has bytes in common with a %s that is in flight (wr_id %llu and %llu): one of them is "
                 "written, so the outcome is open",
                 wqe_name(wqe), SHADOW_NAMED(owner), wqe_name(other), (unsigned long long)wqe->wr_id,

@@ -7,11 +7,8 @@ enum { TEXT = 120 };
 
 static void report_difference(const struct shadow *qp, enum rule rule, const char *what)
 {
-    finding_add(
-        &(struct finding_about){
-            .rule = rule, .kind = shadow_kind_name(qp->kind), .number = qp->number, .created = &qp->created},
-        "Queue pairs 0x%x and 0x%x are connected with each other and disagree: %s", qp->number, qp->qp.connection.peer,
-        what);
+    finding_add(HOOKS_ABOUT(rule, qp), "Queue pairs 0x%x and 0x%x are connected with each other and disagree: %s",
+                qp->number, qp->qp.connection.peer, what);
 }
 
 /* Compares one end's requests with those that the other end accepts, if there are requests in this direction. */

@@ -3,11 +3,8 @@
 
 static void used_by_child(const struct shadow *shadow, const char *call)
 {
-    finding_add(&(struct finding_about){.rule = RULE_USED_IN_CHILD,
-                                        .kind = shadow_kind_name(shadow->kind),
-                                        .number = shadow->number,
-                                        .created = &shadow->created},
-                "%s in the child of a fork names the %s of its parent", call, SHADOW_NAMED(shadow));
+    finding_add(HOOKS_ABOUT(RULE_USED_IN_CHILD, shadow), "%s in the child of a fork names the %s of its parent", call,
+                SHADOW_NAMED(shadow));
 }
 
 static void in_signal(const char *call)

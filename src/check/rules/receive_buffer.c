@@ -98,11 +98,7 @@ static void completed(struct shadow *qp, struct wqe *wqe, const struct calls_com
     if (memory_may_be_written(&rest) || may_be_a_peer_s(qp, wqe))
         return;
     finding_add(
-        &(struct finding_about){.rule = RULE_RECEIVE_BUFFER_WRITTEN,
-                                .kind = shadow_kind_name(qp->kind),
-                                .number = qp->number,
-                                .posted = wqe->posted,
-                                .created = &qp->created},
+        HOOKS_ABOUT(RULE_RECEIVE_BUFFER_WRITTEN, qp, .posted = wqe->posted),
         "The buffer of a receive of queue pair 0x%x was written by the program between its post and the poll of "
         "its completion (wr_id %llu, %u bytes from 0x%llx, beyond the %u bytes of the message)",
         qp->number, (unsigned long long)wqe->wr_id, wqe->length, (unsigned long long)wqe->sges[0].addr, length);

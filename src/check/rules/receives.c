@@ -5,10 +5,7 @@
 static void ran_out(struct shadow *qp, uint64_t naks)
 {
     finding_add(
-        &(struct finding_about){.rule = RULE_RECEIVES_RAN_OUT,
-                                .kind = shadow_kind_name(qp->kind),
-                                .number = qp->number,
-                                .created = &qp->created},
+        HOOKS_ABOUT(RULE_RECEIVES_RAN_OUT, qp),
         "Queue pair 0x%x had no receive posted before this one for what its peer sent, and has refused that with "
         "%llu RNR NAK%s",
         qp->number, (unsigned long long)naks, plural(naks));
@@ -21,10 +18,7 @@ static void watch_limit(struct shadow *qp, struct wqe *wqe, const struct calls_c
     if (!srq || !srq->srq.reached || !srq->srq.refilled || srq->srq.receives.count >= srq->srq.limit)
         return;
     srq->srq.refilled = false;
-    finding_add(&(struct finding_about){.rule = RULE_SRQ_LIMIT_PASSED,
-                                        .kind = shadow_kind_name(srq->kind),
-                                        .number = srq->number,
-                                        .created = &srq->created},
+    finding_add(HOOKS_ABOUT(RULE_SRQ_LIMIT_PASSED, srq),
                 "The %s has fewer receives than its limit %u again, without an event: the "
                 "limit was not set again after IBV_EVENT_SRQ_LIMIT_REACHED",
                 SHADOW_NAMED(srq), srq->srq.limit);
@@ -34,11 +28,7 @@ static void missing(struct shadow *qp, uint64_t naks)
 {
     const struct shadow *owner = qp->qp.srq ? qp->qp.srq : qp;
     finding_add(
-        &(struct finding_about){.rule = RULE_RECEIVE_MISSING,
-                                .kind = shadow_kind_name(qp->kind),
-                                .number = qp->number,
-                                .posted = owner->last_receive.posted,
-                                .created = &qp->created},
+        HOOKS_ABOUT(RULE_RECEIVE_MISSING, qp, .posted = owner->last_receive.posted),
         "A thread waits for completions, and queue pair 0x%x has no receive%s for what its peer sends, which it "
         "has refused with %llu RNR NAK%s",
         qp->number, owner->last_receive.posts ? " any more" : "", (unsigned long long)naks, plural(naks));

@@ -44,11 +44,7 @@ static void report_post(struct shadow *owner, const struct shadow_refused *post)
     const char *why = post->reason ? reason_sentence(post->reason) : strerror_r(post->error, text, sizeof text);
     if (post->reason)
         snprintf(number, sizeof number, ", reason %u", post->reason);
-    finding_add(&(struct finding_about){.rule = RULE_POST_REFUSED,
-                                        .kind = shadow_kind_name(owner->kind),
-                                        .number = owner->number,
-                                        .posted = post->posted,
-                                        .created = &owner->created},
+    finding_add(HOOKS_ABOUT(RULE_POST_REFUSED, owner, .posted = post->posted),
                 "A thread waits for a completion, and the last %s of %s was refused (wr_id %llu%s): %s", post->call,
                 SHADOW_NAMED(owner), (unsigned long long)post->wr_id, number, why);
 }

@@ -32,11 +32,7 @@ static const struct wqe *find_user_of(const struct shadow *owner, uint32_t lkey,
 
 static void report_use(const struct shadow *mr, const struct shadow *owner, const struct wqe *wqe)
 {
-    finding_add(&(struct finding_about){.rule = RULE_REGION_IN_USE,
-                                        .kind = shadow_kind_name(mr->kind),
-                                        .number = mr->number,
-                                        .posted = wqe->posted,
-                                        .created = &mr->created},
+    finding_add(HOOKS_ABOUT(RULE_REGION_IN_USE, mr, .posted = wqe->posted),
                 "A memory region of %llu bytes is deregistered while a %s of %s uses it (wr_id %llu)",
                 (unsigned long long)mr->mr.length, wqe_name(wqe), SHADOW_NAMED(owner), (unsigned long long)wqe->wr_id);
 }
@@ -71,11 +67,7 @@ static void judge_access(struct shadow *owner, struct wqe *wqe)
         at++;
     if (at == wqe->count)
         return;
-    finding_add(&(struct finding_about){.rule = RULE_LOCAL_WRITE_MISSING,
-                                        .kind = shadow_kind_name(owner->kind),
-                                        .number = owner->number,
-                                        .posted = wqe->posted,
-                                        .created = &owner->created},
+    finding_add(HOOKS_ABOUT(RULE_LOCAL_WRITE_MISSING, owner, .posted = wqe->posted),
                 "A %s of %s is to write memory whose region (lkey 0x%x) was registered without "
                 "IBV_ACCESS_LOCAL_WRITE (wr_id %llu)",
                 wqe_name(wqe), SHADOW_NAMED(owner), wqe->sges[at].lkey, (unsigned long long)wqe->wr_id);
@@ -89,20 +81,20 @@ static bool is_registered(const struct wqe *wqe)
     return true;
 }
 
+/* Reports work whose buffer is lost; `how`: "is freed", for example. */
+static void report_loss(const struct shadow *owner, const struct wqe *wqe, enum rule rule, const char *how)
+{
+    finding_add(HOOKS_ABOUT(rule, owner, .posted = wqe->posted),
+                "The buffer of a %s of %s %s before its completion was polled (wr_id %llu, %u bytes from 0x%llx)",
+                wqe_name(wqe), SHADOW_NAMED(owner), how, (unsigned long long)wqe->wr_id, wqe->length,
+                (unsigned long long)wqe->sges[0].addr);
+}
+
 /* The buffer could be read at the post. rules/send_buffer.c, which runs before, has tried again. */
 static void completed(struct shadow *qp, struct wqe *wqe, const struct calls_completion *completion)
 {
-    if (!(wqe->flags & WQE_UNREADABLE) || !is_registered(wqe))
-        return;
-    finding_add(&(struct finding_about){.rule = RULE_BUFFER_UNMAPPED,
-                                        .kind = shadow_kind_name(qp->kind),
-                                        .number = qp->number,
-                                        .posted = wqe->posted,
-                                        .created = &qp->created},
-                "The buffer of a %s of queue pair 0x%x was unmapped before its completion was polled (wr_id %llu, %u "
-                "bytes from 0x%llx)",
-                wqe_name(wqe), qp->number, (unsigned long long)wqe->wr_id, wqe->length,
-                (unsigned long long)wqe->sges[0].addr);
+    if (wqe->flags & WQE_UNREADABLE && is_registered(wqe))
+        report_loss(qp, wqe, RULE_BUFFER_UNMAPPED, "was unmapped");
 }
 
 /* With a profile, which refuses it, this does not come here. */
@@ -112,37 +104,19 @@ static void registered(struct shadow *mr)
     if (!rule_chosen.rules[RULE_FILE_NOT_PINNED] || !mr->mr.address ||
         !vma_is_pinned_to_write((unsigned)mr->mr.access) || !vma_is_written_back(mr->mr.address, mr->mr.length, name))
         return;
-    finding_add(&(struct finding_about){.rule = RULE_FILE_NOT_PINNED,
-                                        .kind = shadow_kind_name(mr->kind),
-                                        .number = mr->number,
-                                        .created = &mr->created},
+    finding_add(HOOKS_ABOUT(RULE_FILE_NOT_PINNED, mr),
                 "A memory region of %llu bytes that a device may write is a shared mapping of the file %s",
                 (unsigned long long)mr->mr.length, name);
 }
 
 static void unmapped(struct shadow *owner, const struct wqe *wqe)
 {
-    finding_add(&(struct finding_about){.rule = RULE_BUFFER_UNMAPPED,
-                                        .kind = shadow_kind_name(owner->kind),
-                                        .number = owner->number,
-                                        .posted = wqe->posted,
-                                        .created = &owner->created},
-                "The buffer of a %s of %s is unmapped before its completion was polled (wr_id %llu, %u bytes from "
-                "0x%llx)",
-                wqe_name(wqe), SHADOW_NAMED(owner), (unsigned long long)wqe->wr_id, wqe->length,
-                (unsigned long long)wqe->sges[0].addr);
+    report_loss(owner, wqe, RULE_BUFFER_UNMAPPED, "is unmapped");
 }
 
 static void freed(struct shadow *owner, const struct wqe *wqe)
 {
-    finding_add(&(struct finding_about){.rule = RULE_BUFFER_FREED,
-                                        .kind = shadow_kind_name(owner->kind),
-                                        .number = owner->number,
-                                        .posted = wqe->posted,
-                                        .created = &owner->created},
-                "The buffer of a %s of %s is freed before its completion was polled (wr_id %llu, %u bytes from 0x%llx)",
-                wqe_name(wqe), SHADOW_NAMED(owner), (unsigned long long)wqe->wr_id, wqe->length,
-                (unsigned long long)wqe->sges[0].addr);
+    report_loss(owner, wqe, RULE_BUFFER_FREED, "is freed");
 }
 
 const struct hooks rules_regions = {.posted = judge_access,

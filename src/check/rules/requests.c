@@ -4,27 +4,16 @@
 #include "base/likely.h"
 #include "check/hooks.h"
 
-static struct finding_about subject(enum rule rule, const struct shadow *qp, const struct wqe *wqe)
-{
-    return (struct finding_about){.rule = rule,
-                                  .kind = shadow_kind_name(qp->kind),
-                                  .number = qp->number,
-                                  .posted = wqe->posted,
-                                  .created = &qp->created};
-}
-
 cold static void judge_atomic(const struct shadow *qp, const struct wqe *wqe)
 {
     enum { OPERAND = 8 };
-    const struct finding_about misaligned = subject(RULE_ATOMIC_MISALIGNED, qp, wqe),
-                               keyless = subject(RULE_ATOMIC_KEY_ZERO, qp, wqe);
     if (wqe->remote % OPERAND)
-        finding_add(&misaligned,
+        finding_add(HOOKS_ABOUT(RULE_ATOMIC_MISALIGNED, qp, .posted = wqe->posted),
                     "A %s of queue pair 0x%x names the remote address 0x%llx, which is no multiple of 8 "
                     "(wr_id %llu)",
                     wqe_name(wqe), qp->number, (unsigned long long)wqe->remote, (unsigned long long)wqe->wr_id);
     if (!wqe->rkey)
-        finding_add(&keyless,
+        finding_add(HOOKS_ABOUT(RULE_ATOMIC_KEY_ZERO, qp, .posted = wqe->posted),
                     "A %s of queue pair 0x%x names the remote key 0, which no region has: the key of an "
                     "atomic is wr.atomic.rkey, and not wr.rdma.rkey (wr_id %llu)",
                     wqe_name(wqe), qp->number, (unsigned long long)wqe->wr_id);
@@ -32,11 +21,10 @@ cold static void judge_atomic(const struct shadow *qp, const struct wqe *wqe)
 
 cold static void judge_inline(struct shadow *qp, const struct wqe *wqe)
 {
-    const struct finding_about unasked = subject(RULE_INLINE_UNASKED, qp, wqe);
     if (wqe->length <= qp->qp.inline_asked || wqe->length > qp->qp.cap.max_inline_data || qp->qp.inline_told)
         return;
     qp->qp.inline_told = true;
-    finding_add(&unasked,
+    finding_add(HOOKS_ABOUT(RULE_INLINE_UNASKED, qp, .posted = wqe->posted),
                 "A %s of queue pair 0x%x has %u bytes of inline data, and its max_inline_data is %u "
                 "(wr_id %llu)",
                 wqe_name(wqe), qp->number, wqe->length, qp->qp.inline_asked, (unsigned long long)wqe->wr_id);
@@ -45,14 +33,13 @@ cold static void judge_inline(struct shadow *qp, const struct wqe *wqe)
 /* With iWARP the data of a READ arrives as a write of the peer. */
 cold static void judge_sink(const struct shadow *qp, const struct wqe *wqe)
 {
-    const struct finding_about closed = subject(RULE_READ_SINK_ACCESS, qp, wqe);
     if (((const struct ibv_qp *)qp->handle)->context->device->transport_type != IBV_TRANSPORT_IWARP)
         return;
     for (unsigned at = 0; at < wqe->count; at++) {
         const struct shadow *mr = shadow_find_number(SHADOW_MR, wqe->sges[at].lkey);
         if (!wqe->sges[at].length || !mr || mr->mr.access & IBV_ACCESS_REMOTE_WRITE)
             continue;
-        finding_add(&closed,
+        finding_add(HOOKS_ABOUT(RULE_READ_SINK_ACCESS, qp, .posted = wqe->posted),
                     "Element %u of a %s of queue pair 0x%x names a region (lkey 0x%x) that was registered "
                     "without IBV_ACCESS_REMOTE_WRITE, on a device of iWARP (wr_id %llu)",
                     at, wqe_name(wqe), qp->number, wqe->sges[at].lkey, (unsigned long long)wqe->wr_id);
@@ -82,11 +69,7 @@ static void built(struct shadow *qp, enum hooks_built wrong, const char *call)
         [HOOKS_NOTHING_BEGUN] = "is called, and no work request was begun since ibv_wr_start",
         [HOOKS_DATA_TWICE] = "is called, and the work request has its data already",
     };
-    finding_add(&(struct finding_about){.rule = RULE_BUILDER_ORDER,
-                                        .kind = shadow_kind_name(qp->kind),
-                                        .number = qp->number,
-                                        .created = &qp->created},
-                "%s of %s %s", call, SHADOW_NAMED(qp), words[wrong]);
+    finding_add(HOOKS_ABOUT(RULE_BUILDER_ORDER, qp), "%s of %s %s", call, SHADOW_NAMED(qp), words[wrong]);
 }
 
 const struct hooks rules_requests = {.posted = judge_request, .built = built};

@@ -26,11 +26,7 @@ static bool compare_previous(struct shadow *qp, struct wqe *wqe)
     if (hash == last->hash || memory_may_be_written(last))
         return is_same_buffer(last, wqe);
     last->flags &= (uint16_t)~WQE_HASHED;
-    finding_add(&(struct finding_about){.rule = RULE_INLINE_MISSING,
-                                        .kind = "qp",
-                                        .number = qp->number,
-                                        .posted = last->posted,
-                                        .created = &qp->created},
+    finding_add(HOOKS_ABOUT(RULE_INLINE_MISSING, qp, .posted = last->posted),
                 "The buffer of a %s of queue pair 0x%x is filled again for the next post, before its completion (wr_id "
                 "%llu, %u bytes, max_inline_data %u)",
                 wqe_name(last), qp->number, (unsigned long long)last->wr_id, last->length, qp->qp.cap.max_inline_data);
@@ -58,11 +54,7 @@ static void compare(struct shadow *qp, struct wqe *wqe)
     }
     if (hash == wqe->hash || memory_may_be_written(wqe))
         return;
-    finding_add(&(struct finding_about){.rule = RULE_SEND_BUFFER_CHANGED,
-                                        .kind = "qp",
-                                        .number = qp->number,
-                                        .posted = wqe->posted,
-                                        .created = &qp->created},
+    finding_add(HOOKS_ABOUT(RULE_SEND_BUFFER_CHANGED, qp, .posted = wqe->posted),
                 "The buffer of a %s of queue pair 0x%x changed between its post and the poll of its completion "
                 "(wr_id %llu, %u bytes from 0x%llx)",
                 wqe_name(wqe), qp->number, (unsigned long long)wqe->wr_id, wqe->length,

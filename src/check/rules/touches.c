@@ -65,12 +65,7 @@ static void tell_touch(struct shadow *qp, struct wqe *wqe, const struct calls_co
     const void *toucher = wqe->flags & WQE_PROTECTED ? pages_release(wqe->begun) : NULL;
     if (!toucher || place_is_own(toucher))
         return;
-    finding_add(&(struct finding_about){.rule = RULE_TOUCHED_EARLY,
-                                        .kind = shadow_kind_name(qp->kind),
-                                        .number = qp->number,
-                                        .posted = wqe->posted,
-                                        .found = return_address_of(toucher),
-                                        .created = &qp->created},
+    finding_add(HOOKS_ABOUT(RULE_TOUCHED_EARLY, qp, .posted = wqe->posted, .found = return_address_of(toucher)),
                 "The program has read or written the buffer of a %s of queue pair 0x%x before the poll of its "
                 "completion (wr_id %llu, %u bytes from 0x%llx)",
                 wqe_name(wqe), qp->number, (unsigned long long)wqe->wr_id, wqe->length,
