@@ -76,6 +76,34 @@ bool imports_is_inside(const struct imports_object *object, imports_function *fu
     return false;
 }
 
+struct holder {
+    uintptr_t address;
+    struct imports_range *range;
+};
+
+static int take_range(struct dl_phdr_info *info, size_t size, void *of)
+{
+    const struct holder *holder = of;
+    struct imports_range range = {UINTPTR_MAX, 0};
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        uintptr_t from = info->dlpi_addr + segment->p_vaddr, to = from + segment->p_memsz;
+        if (segment->p_type != PT_LOAD)
+            continue;
+        range.begin = from < range.begin ? from : range.begin;
+        range.end = to > range.end ? to : range.end;
+    }
+    if (holder->address < range.begin || holder->address >= range.end)
+        return 0;
+    *holder->range = range;
+    return 1;
+}
+
+bool imports_find_range(const void *address, struct imports_range *range)
+{
+    return dl_iterate_phdr(take_range, &(struct holder){(uintptr_t)address, range});
+}
+
 void imports_store(const struct imports_object *object, imports_function **entry, imports_function *value)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)entry;

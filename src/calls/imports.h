@@ -34,5 +34,13 @@ void imports_visit(struct imports_object *, const struct imports_entry *list, un
 /* Returns true if the function is inside of the object: then the entry is not bound yet. */
 bool imports_is_inside(const struct imports_object *, imports_function *);
 
+/* The addresses of a loaded object. */
+struct imports_range {
+    uintptr_t begin, end;
+};
+
+/* Finds the range of the object that has this address; false: no object has it. Takes locks of the loader. */
+bool imports_find_range(const void *address, struct imports_range *);
+
 /* Replaces the entry's pointer; nothing happens where its page can't be made writable. */
 void imports_store(const struct imports_object *, imports_function **entry, imports_function *value);

@@ -3,16 +3,22 @@
  * program. */
 #pragma once
 
+#include "base/uncancelled.h"
+
 /* How many checker_scope_begin of this thread are open. */
 extern _Thread_local unsigned inside_checker __attribute__((tls_model("initial-exec")));
 
-/* The two nest. Cancellation is off between them, so that a thread never leaves one open. */
-static inline void checker_scope_begin(void)
+/* Returns the argument for checker_scope_end. Pairs nest. Cancellation is off between the two, so that a thread never
+ * leaves one open. */
+static inline int checker_scope_begin(void)
 {
+    int before = uncancelled_begin();
     inside_checker++;
+    return before;
 }
 
-static inline void checker_scope_end(void)
+static inline void checker_scope_end(int before)
 {
     inside_checker--;
+    uncancelled_end(before);
 }

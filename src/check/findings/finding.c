@@ -28,8 +28,6 @@ static unsigned told_count;
 bool finding_begin(const char *words)
 {
     char why[200];
-    if (!words || !*words)
-        return false;
     if (!rule_choose(words, &rule_chosen, why, sizeof why)) {
         log_always("SOFTVERBS_CHECK=%s ignored: %s", words, why);
         return false;
@@ -115,8 +113,7 @@ static bool stops(enum rule rule)
 /* Reports a finding. True: it was shown, for the first time, and `fatal` is for it. */
 static bool tell_one(struct finding *finding)
 {
-    int before = uncancelled_begin();
-    checker_scope_begin();
+    int before = checker_scope_begin();
     mutex_take(&telling);
     struct finding *known = find_told(finding);
     bool first = !known && told_count < FINDINGS_MOST;
@@ -129,8 +126,7 @@ static bool tell_one(struct finding *finding)
     mutex_release(&telling);
     if (!first)
         free(finding);
-    checker_scope_end();
-    uncancelled_end(before);
+    checker_scope_end(before);
     return shown;
 }
 
@@ -146,18 +142,17 @@ static struct finding *reverse(struct finding *list)
     return reversed;
 }
 
-/* Reports all pending findings of this thread. True: tell_one has returned true. */
-static bool tell_all(void)
+/* Reports all pending findings of this thread, as found here where they have no place. True: tell_one has returned true
+ * for one. */
+static bool tell_all(const struct place *here)
 {
-    struct place here;
     bool shown = false;
-    place_here(&here);
     struct finding *finding = reverse(finding_pending);
     finding_pending = NULL;
     while (finding) {
         struct finding *next = finding->next;
         if (!finding->found.count)
-            finding->found = here;
+            finding->found = *here;
         shown |= tell_one(finding);
         finding = next;
     }
@@ -167,7 +162,9 @@ static bool tell_all(void)
 void finding_tell(void)
 {
     int error = errno, before = uncancelled_begin();
-    bool shown = tell_all();
+    struct place here;
+    place_here(&here);
+    bool shown = tell_all(&here);
     uncancelled_end(before);
     errno = error;
     if (shown && rule_chosen.fatal)
@@ -176,16 +173,10 @@ void finding_tell(void)
 
 unsigned finding_end(void)
 {
-    struct finding *finding = reverse(finding_pending);
-    finding_pending = NULL;
-    while (finding) {
-        struct finding *next = finding->next;
-        tell_one(finding);
-        finding = next;
-    }
+    tell_all(&(struct place){.count = 0});
     mutex_take(&telling);
     unsigned counts[RULE_LEVELS] = {0}, counted = 0;
-    for (finding = told; finding; finding = finding->next) {
+    for (const struct finding *finding = told; finding; finding = finding->next) {
         if (finding->suppressed || finding->process != getpid()) /* a fork's parent reports its own */
             continue;
         counts[rule_lines[finding->rule].level]++;

@@ -76,8 +76,8 @@ static void put_whole(FILE *file, const struct finding *finding, const struct fi
     fputs("}\n", file);
 }
 
-/* Writes a finding at once, so that lines of several processes stay whole. */
-static void write_line(const struct finding *finding, const struct finding_places *places)
+/* Writes the line at once, so that lines of several processes stay whole. */
+void finding_file_add(const struct finding *finding, const struct finding_places *places)
 {
     char *text = NULL;
     size_t length = 0;
@@ -93,13 +93,8 @@ static void write_line(const struct finding *finding, const struct finding_place
     free(text);
 }
 
-void finding_file_add(const struct finding *finding, const struct finding_places *places)
-{
-    write_line(finding, places);
-}
-
 void finding_file_count(const struct finding *finding)
 {
     if (finding->count > 1)
-        write_line(finding, NULL);
+        finding_file_add(finding, NULL);
 }

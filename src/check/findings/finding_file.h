@@ -1,5 +1,5 @@
-/* A finding as a line of JSON, appended to SOFTVERBS_CHECK_REPORT, which several processes may share. docs/reference/json.md
- * has its form. */
+/* A finding as a line of JSON, appended to SOFTVERBS_CHECK_REPORT, which several processes may share.
+ * docs/reference/json.md has its form. */
 #pragma once
 
 #include "check/findings/finding_lines.h"
@@ -7,6 +7,7 @@
 /* Makes the file, so that it exists even without findings. */
 void finding_file_begin(void);
 
+/* Adds the line of a finding; without `places` the line of its count. */
 void finding_file_add(const struct finding *, const struct finding_places *);
 
 /* Adds how often a finding was found, if more than once. */

@@ -1,7 +1,7 @@
 #include "check/findings/place.h"
 
-#include <link.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #if __has_include(<execinfo.h>)
 #include <execinfo.h>
@@ -13,43 +13,21 @@ static int backtrace(void **frames, int most)
 #endif
 
 #include "base/own_code.h"
+#include "calls/imports.h"
 #include "check/findings/symbol.h"
 
 enum { OWN_MOST = 12 }; /* frames of the library between the program and here */
 
-bool place_is_own(const void *address)
-{
-    return own_code_has(address);
-}
-
-static const char *other_begin, *other_end; /* of a library between the program and this one; written at first */
-
-static int find_other(struct dl_phdr_info *info, size_t size, void *function)
-{
-    const char *begin = NULL, *end = NULL;
-    for (unsigned at = 0; at < info->dlpi_phnum; at++) {
-        const ElfW(Phdr) *segment = &info->dlpi_phdr[at];
-        const char *from = (const char *)info->dlpi_addr + segment->p_vaddr;
-        if (segment->p_type != PT_LOAD)
-            continue;
-        begin = begin && begin < from ? begin : from;
-        end = end > from + segment->p_memsz ? end : from + segment->p_memsz;
-    }
-    if (!begin || (const char *)function < begin || (const char *)function >= end)
-        return 0;
-    other_begin = begin;
-    other_end = end;
-    return 1;
-}
+static struct imports_range left_out; /* the library of place_leave_out */
 
 void place_leave_out(const void *function)
 {
-    dl_iterate_phdr(find_other, (void *)function);
+    imports_find_range(function, &left_out);
 }
 
 static bool is_left_out(const void *address)
 {
-    return (const char *)address >= other_begin && (const char *)address < other_end;
+    return (uintptr_t)address >= left_out.begin && (uintptr_t)address < left_out.end;
 }
 
 void place_begin(void)
@@ -63,7 +41,7 @@ void place_begin(void)
 static int skip(void *const *frames, int count, struct place *place)
 {
     int first = 0;
-    for (; first < count && (place_is_own(frames[first]) || is_left_out(frames[first])); first++)
+    for (; first < count && (own_code_has(frames[first]) || is_left_out(frames[first])); first++)
         place->left_out |= is_left_out(frames[first]);
     if (first == count)
         return count > 0;
@@ -93,7 +71,7 @@ void place_here(struct place *place)
     place->count = 0;
     place->in_signal = place->left_out = false;
     for (int at = 0; at < count; at++)
-        place->in_signal |= frames[at] && !place_is_own(frames[at]) && is_signal_return(frames[at]);
+        place->in_signal |= frames[at] && !own_code_has(frames[at]) && is_signal_return(frames[at]);
     for (int at = skip(frames, count, place); at < count && place->count < PLACE_FRAMES; at++)
         place->frames[place->count++] = frames[at];
 }

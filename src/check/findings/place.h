@@ -20,8 +20,5 @@ void place_begin(void);
  * the program runs, for one library. */
 void place_leave_out(const void *function);
 
-/* Returns true if this is an address in the library. */
-bool place_is_own(const void *);
-
 /* Writes where the calling thread is; some microseconds. Under no lock: the unwinder has its own. Thread-safe. */
 void place_here(struct place *);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/likely.h"
+#include "base/own_code.h"
 #include "check/findings/place.h"
 #include "check/findings/symbol.h"
 
@@ -139,14 +140,14 @@ static const struct place_of_post *judge_place(struct place_of_post *place, cons
 static const struct place_of_post *find_anew(const void *address, const void *frame)
 {
     struct place_of_post place = {.count = 0};
-    if (place_is_own(address))
+    if (own_code_has(address))
         place = (struct place_of_post){.frames = {address}, .count = 1};
     else
         walk(address, frame, &place);
     const struct place_of_post *known = place.count ? find_place(&place) : NULL;
     if (known)
         return known;
-    return place_is_own(address) ? enter_place(&place) : judge_place(&place, address);
+    return own_code_has(address) ? enter_place(&place) : judge_place(&place, address);
 }
 
 /* Returns true if a walk would find this place: from its innermost frame each step leads to the next. */

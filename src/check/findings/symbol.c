@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/static_lock.h"
-#include "base/uncancelled.h"
+#include "calls/imports.h"
 #include "check/findings/checker_scope.h"
 
 /* The part of libdwfl's interface and of libdw's (elfutils/libdwfl.h, libdw.h, since 0.150) that is used here. The
@@ -45,30 +44,36 @@ struct dwfl_callbacks {
     char **debuginfo_path;
 };
 
+/* The functions of libdw that are used: the library that has them, the type of the result, name and parameters. */
+#define FUNCTIONS                                                                                                      \
+    FUNCTION(dwfl, Dwfl *, begin, (const struct dwfl_callbacks *))                                                     \
+    FUNCTION(dwfl, void, report_begin, (Dwfl *))                                                                       \
+    FUNCTION(dwfl, int, linux_proc_report, (Dwfl *, pid_t))                                                            \
+    FUNCTION(dwfl, int, report_end, (Dwfl *, void *, void *))                                                          \
+    FUNCTION(dwfl, Dwfl_Module *, addrmodule, (Dwfl *, uint64_t))                                                      \
+    FUNCTION(dwfl, const char *, module_addrname, (Dwfl_Module *, uint64_t))                                           \
+    FUNCTION(dwfl, Dwfl_Line *, module_getsrc, (Dwfl_Module *, uint64_t))                                              \
+    FUNCTION(dwfl, const char *, lineinfo, (Dwfl_Line *, uint64_t *, int *, int *, uint64_t *, uint64_t *))            \
+    FUNCTION(dwfl, const char *, module_info,                                                                          \
+             (Dwfl_Module *, void ***, uint64_t *, uint64_t *, uint64_t *, uint64_t *, const char **, const char **))  \
+    FUNCTION(dwfl, Dwarf_Die *, module_addrdie, (Dwfl_Module *, uint64_t, uint64_t *))                                 \
+    FUNCTION(dwarf, int, getscopes, (Dwarf_Die *, uint64_t, Dwarf_Die **))                                             \
+    FUNCTION(dwarf, int, getscopes_die, (Dwarf_Die *, Dwarf_Die **))                                                   \
+    FUNCTION(dwarf, int, tag, (Dwarf_Die *))                                                                           \
+    FUNCTION(dwarf, const char *, diename, (Dwarf_Die *))                                                              \
+    FUNCTION(dwarf, Dwarf_Attribute *, attr, (Dwarf_Die *, unsigned, Dwarf_Attribute *))                               \
+    FUNCTION(dwarf, int, formudata, (Dwarf_Attribute *, uint64_t *))                                                   \
+    FUNCTION(dwarf, int, getsrcfiles, (Dwarf_Die *, Dwarf_Files **, size_t *))                                         \
+    FUNCTION(dwarf, const char *, filesrc, (Dwarf_Files *, size_t, uint64_t *, uint64_t *))                            \
+    FUNCTION(dwfl, Dwarf_CFI *, module_eh_cfi, (Dwfl_Module *, uint64_t *))                                            \
+    FUNCTION(dwarf, int, cfi_addrframe, (Dwarf_CFI *, uint64_t, Dwarf_Frame **))                                       \
+    FUNCTION(dwarf, int, frame_cfa, (Dwarf_Frame *, Dwarf_Op **, size_t *))                                            \
+    FUNCTION(dwarf, int, frame_register, (Dwarf_Frame *, int, Dwarf_Op[3], Dwarf_Op **, size_t *))
+
 static struct {
-    Dwfl *(*begin)(const struct dwfl_callbacks *);
-    void (*report_begin)(Dwfl *);
-    int (*linux_proc_report)(Dwfl *, pid_t);
-    int (*report_end)(Dwfl *, void *, void *);
-    Dwfl_Module *(*addrmodule)(Dwfl *, uint64_t);
-    const char *(*module_addrname)(Dwfl_Module *, uint64_t);
-    Dwfl_Line *(*module_getsrc)(Dwfl_Module *, uint64_t);
-    const char *(*lineinfo)(Dwfl_Line *, uint64_t *, int *, int *, uint64_t *, uint64_t *);
-    const char *(*module_info)(Dwfl_Module *, void ***, uint64_t *, uint64_t *, uint64_t *, uint64_t *, const char **,
-                               const char **);
-    Dwarf_Die *(*module_addrdie)(Dwfl_Module *, uint64_t, uint64_t *);
-    int (*getscopes)(Dwarf_Die *, uint64_t, Dwarf_Die **);
-    int (*getscopes_die)(Dwarf_Die *, Dwarf_Die **);
-    int (*tag)(Dwarf_Die *);
-    const char *(*diename)(Dwarf_Die *);
-    Dwarf_Attribute *(*attr)(Dwarf_Die *, unsigned, Dwarf_Attribute *);
-    int (*formudata)(Dwarf_Attribute *, uint64_t *);
-    int (*getsrcfiles)(Dwarf_Die *, Dwarf_Files **, size_t *);
-    const char *(*filesrc)(Dwarf_Files *, size_t, uint64_t *, uint64_t *);
-    Dwarf_CFI *(*module_eh_cfi)(Dwfl_Module *, uint64_t *);
-    int (*cfi_addrframe)(Dwarf_CFI *, uint64_t, Dwarf_Frame **);
-    int (*frame_cfa)(Dwarf_Frame *, Dwarf_Op **, size_t *);
-    int (*frame_register)(Dwarf_Frame *, int, Dwarf_Op[3], Dwarf_Op **, size_t *);
+#define FUNCTION(library, type, name, parameters) type(*name) parameters;
+    FUNCTIONS
+#undef FUNCTION
     struct dwfl_callbacks callbacks;
     Dwfl *session; /* NULL: libdw is missing */
 } dwfl;
@@ -77,28 +82,9 @@ static const struct {
     const char *name;
     void **at;
 } wanted[] = {
-    {"dwfl_begin", (void **)&dwfl.begin},
-    {"dwfl_report_begin", (void **)&dwfl.report_begin},
-    {"dwfl_linux_proc_report", (void **)&dwfl.linux_proc_report},
-    {"dwfl_report_end", (void **)&dwfl.report_end},
-    {"dwfl_addrmodule", (void **)&dwfl.addrmodule},
-    {"dwfl_module_addrname", (void **)&dwfl.module_addrname},
-    {"dwfl_module_getsrc", (void **)&dwfl.module_getsrc},
-    {"dwfl_lineinfo", (void **)&dwfl.lineinfo},
-    {"dwfl_module_info", (void **)&dwfl.module_info},
-    {"dwfl_module_addrdie", (void **)&dwfl.module_addrdie},
-    {"dwarf_getscopes", (void **)&dwfl.getscopes},
-    {"dwarf_getscopes_die", (void **)&dwfl.getscopes_die},
-    {"dwarf_tag", (void **)&dwfl.tag},
-    {"dwarf_diename", (void **)&dwfl.diename},
-    {"dwarf_attr", (void **)&dwfl.attr},
-    {"dwarf_formudata", (void **)&dwfl.formudata},
-    {"dwarf_getsrcfiles", (void **)&dwfl.getsrcfiles},
-    {"dwarf_filesrc", (void **)&dwfl.filesrc},
-    {"dwfl_module_eh_cfi", (void **)&dwfl.module_eh_cfi},
-    {"dwarf_cfi_addrframe", (void **)&dwfl.cfi_addrframe},
-    {"dwarf_frame_cfa", (void **)&dwfl.frame_cfa},
-    {"dwarf_frame_register", (void **)&dwfl.frame_register},
+#define FUNCTION(library, type, name, parameters) {#library "_" #name, (void **)&dwfl.name},
+    FUNCTIONS
+#undef FUNCTION
     {"dwfl_linux_proc_find_elf", (void **)&dwfl.callbacks.find_elf},
     {"dwfl_build_id_find_debuginfo", (void **)&dwfl.callbacks.find_debuginfo},
 };
@@ -122,38 +108,16 @@ void symbol_begin(void)
         dwfl.session = dwfl.begin(&dwfl.callbacks);
 }
 
-struct holder {
-    uint64_t address, start; /* start: of the program or library that holds the address; 0: nothing does */
-};
-
-static int look_in(struct dl_phdr_info *info, size_t size, void *of)
-{
-    struct holder *holder = of;
-    uint64_t start = UINT64_MAX;
-    bool holds = false;
-    for (unsigned at = 0; at < info->dlpi_phnum; at++) {
-        const ElfW(Phdr) *segment = &info->dlpi_phdr[at];
-        uint64_t from = info->dlpi_addr + segment->p_vaddr;
-        if (segment->p_type != PT_LOAD)
-            continue;
-        start = from < start ? from : start;
-        holds |= holder->address >= from && holder->address < from + segment->p_memsz;
-    }
-    if (holds)
-        holder->start = start;
-    return holds;
-}
-
 /* Finds the module that holds the address: libdw may have the one before it, from before a library was loaded. */
 static Dwfl_Module *find_holder(uint64_t address)
 {
     uint64_t start = 0;
-    struct holder holder = {.address = address};
+    struct imports_range range;
     Dwfl_Module *module = dwfl.addrmodule(dwfl.session, address);
-    if (!module || !dl_iterate_phdr(look_in, &holder))
+    if (!module || !imports_find_range((const void *)(uintptr_t)address, &range))
         return module;
     dwfl.module_info(module, NULL, &start, NULL, NULL, NULL, NULL, NULL);
-    return start == holder.start ? module : NULL;
+    return start == range.begin ? module : NULL;
 }
 
 /* Finds the module of an address, after another report if it has none: the program may have loaded a library since. */
@@ -274,8 +238,7 @@ void symbol_find(const void *address, struct symbol *symbol)
 {
     uint64_t call = (uintptr_t)address - 1;
     *symbol = (struct symbol){.module = "?", .offset = call};
-    int before = uncancelled_begin(); /* files are read, with a lock held */
-    checker_scope_begin();
+    int before = checker_scope_begin(); /* files are read, with a lock held */
     mutex_take(&session);
     Dwfl_Module *module = find_module(call);
     if (module) {
@@ -285,8 +248,7 @@ void symbol_find(const void *address, struct symbol *symbol)
     mutex_release(&session);
     if (!module)
         find_exported(call, symbol);
-    checker_scope_end();
-    uncancelled_end(before);
+    checker_scope_end(before);
 }
 
 /* The address, and in its highest bit whether it is of a wrapper. Where two addresses share a place, the later stays.
@@ -381,8 +343,7 @@ const struct symbol_step *symbol_learn(const void *address)
     struct symbol_step *step = find_entry(address);
     if (!step || step->address == (uintptr_t)address)
         return step ? step : &nothing;
-    int error = errno, before = uncancelled_begin();
-    checker_scope_begin();
+    int error = errno, before = checker_scope_begin();
     mutex_take(&session);
     step = find_entry(address);
     if (step && !step->address) {
@@ -390,8 +351,7 @@ const struct symbol_step *symbol_learn(const void *address)
         atomic_store_explicit(&step->address, (uintptr_t)address, memory_order_release);
     }
     mutex_release(&session);
-    checker_scope_end();
-    uncancelled_end(before);
+    checker_scope_end(before);
     errno = error;
     return step ? step : &nothing;
 }

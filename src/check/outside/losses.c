@@ -2,10 +2,10 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
 
+#include "calls/imports.h"
 #include "check/findings/checker_scope.h"
 #include "check/hooks_call.h"
 #include "check/rule.h"
@@ -13,7 +13,7 @@
 
 /* Where the allocator's object is; nowhere if that is the C library. Written before the program runs. */
 static struct {
-    uintptr_t begin, end;
+    struct imports_range range;
     bool is_program;
 } allocator;
 
@@ -23,33 +23,16 @@ static const void *object_of(const void *address)
     return dladdr(address, &info) ? info.dli_fbase : NULL;
 }
 
-/* Sets the allocator if the function is in this object. */
-static int note_object(struct dl_phdr_info *info, size_t size, void *function)
+static bool is_of_allocator(const void *caller)
 {
-    uintptr_t begin = UINTPTR_MAX, end = 0, at = (uintptr_t)function, entry = getauxval(AT_ENTRY);
-    for (int part = 0; part < info->dlpi_phnum; part++)
-        if (info->dlpi_phdr[part].p_type == PT_LOAD) {
-            uintptr_t from = info->dlpi_addr + info->dlpi_phdr[part].p_vaddr, to = from + info->dlpi_phdr[part].p_memsz;
-            begin = from < begin ? from : begin;
-            end = to > end ? to : end;
-        }
-    if (at < begin || at >= end)
-        return 0;
-    allocator.begin = begin;
-    allocator.end = end;
-    allocator.is_program = entry >= begin && entry < end;
-    return 1;
+    return (uintptr_t)caller >= allocator.range.begin && (uintptr_t)caller < allocator.range.end;
 }
 
 void losses_leave_out(const void *function)
 {
     if (object_of(function) != object_of((const void *)abort))
-        dl_iterate_phdr(note_object, (void *)function);
-}
-
-static bool is_of_allocator(const void *caller)
-{
-    return (uintptr_t)caller >= allocator.begin && (uintptr_t)caller < allocator.end;
+        imports_find_range(function, &allocator.range);
+    allocator.is_program = is_of_allocator((const void *)getauxval(AT_ENTRY));
 }
 
 void losses_begin(struct memory_loss *loss)

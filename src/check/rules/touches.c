@@ -1,5 +1,6 @@
 /* A program touches no buffer of a receive, READ or atomic before the completion: with --check=pages, and what
  * sanitizers of the program report. */
+#include "base/own_code.h"
 #include "check/hooks.h"
 #include "check/outside/pages.h"
 #include "check/outside/sanitizers.h"
@@ -63,7 +64,7 @@ static void tell_touch(struct shadow *qp, struct wqe *wqe, const struct calls_co
 {
     follow(qp, wqe);
     const void *toucher = wqe->flags & WQE_PROTECTED ? pages_release(wqe->begun) : NULL;
-    if (!toucher || place_is_own(toucher))
+    if (!toucher || own_code_has(toucher))
         return;
     finding_add(HOOKS_ABOUT(RULE_TOUCHED_EARLY, qp, .posted = wqe->posted, .found = return_address_of(toucher)),
                 "The program has read or written the buffer of a %s of queue pair 0x%x before the poll of its "
