@@ -16,11 +16,6 @@ struct suspects {
     uint32_t numbers[SUSPECTS];
 };
 
-static bool is_of(const struct shadow *cq, const struct shadow *cq_or_channel)
-{
-    return cq && (cq == cq_or_channel || cq->cq.channel == cq_or_channel);
-}
-
 static bool has_receives(const struct shadow *qp)
 {
     const struct shadow *srq = qp->qp.srq;
@@ -32,9 +27,9 @@ static bool is_due(const struct shadow *cq_or_channel)
 {
     const struct shadow *shadow;
     TAILQ_FOREACH (shadow, shadow_all(), siblings) {
-        if (shadow->kind == SHADOW_CQ && is_of(shadow, cq_or_channel) && shadow->cq.due)
+        if (shadow->kind == SHADOW_CQ && shadow_is_of(shadow, cq_or_channel) && shadow->cq.due)
             return true;
-        if (shadow->kind == SHADOW_QP && is_of(shadow->qp.recv_cq, cq_or_channel) && has_receives(shadow))
+        if (shadow->kind == SHADOW_QP && shadow_is_of(shadow->qp.recv_cq, cq_or_channel) && has_receives(shadow))
             return true;
     }
     return false;
@@ -42,7 +37,7 @@ static bool is_due(const struct shadow *cq_or_channel)
 
 static bool is_suspect(const struct shadow *qp, const struct shadow *cq_or_channel)
 {
-    return qp->kind == SHADOW_QP && qp->process == getpid() && is_of(qp->qp.recv_cq, cq_or_channel) &&
+    return qp->kind == SHADOW_QP && qp->process == getpid() && shadow_is_of(qp->qp.recv_cq, cq_or_channel) &&
            (qp->qp.state == IBV_QPS_RTR || qp->qp.state == IBV_QPS_RTS) && !has_receives(qp);
 }
 
@@ -76,21 +71,16 @@ static void look(const struct suspects *suspects, void (*note)(struct shadow *qp
     }
 }
 
-static const struct shadow *owner_of_receives(const struct shadow *qp)
-{
-    return qp->qp.srq ? qp->qp.srq : qp;
-}
-
 static void note_sent(struct shadow *qp, uint64_t sent)
 {
     qp->qp.idle.rnrs = sent;
-    qp->qp.idle.posts = owner_of_receives(qp)->last_receive.posts;
+    qp->qp.idle.posts = shadow_receiver(qp)->last_receive.posts;
 }
 
 /* RNR NAKs from before the wait count, too, if the queue pair never had a receive. */
 static void judge_naks(struct shadow *qp, uint64_t sent)
 {
-    uint32_t posts = owner_of_receives(qp)->last_receive.posts;
+    uint32_t posts = shadow_receiver(qp)->last_receive.posts;
     uint64_t before = posts || qp->qp.srq ? qp->qp.idle.rnrs : 0;
     if (sent > before && posts == qp->qp.idle.posts && !has_receives(qp))
         HOOKS_CALL(waits.missing, qp, sent - before);
@@ -101,10 +91,10 @@ static struct shadow *find_gone(const struct shadow *cq_or_channel)
 {
     struct shadow *shadow, *lost = NULL;
     TAILQ_FOREACH (shadow, shadow_all(), siblings) {
-        if (shadow->kind == SHADOW_CQ && is_of(shadow, cq_or_channel) && shadow->cq.lost.sends)
+        if (shadow->kind == SHADOW_CQ && shadow_is_of(shadow, cq_or_channel) && shadow->cq.lost.sends)
             lost = shadow;
         if (shadow->kind == SHADOW_QP &&
-            (is_of(shadow->qp.send_cq, cq_or_channel) || is_of(shadow->qp.recv_cq, cq_or_channel)))
+            (shadow_is_of(shadow->qp.send_cq, cq_or_channel) || shadow_is_of(shadow->qp.recv_cq, cq_or_channel)))
             return NULL;
     }
     return lost;

@@ -52,13 +52,6 @@ static void note_left(const struct ibv_cq *ibv)
     shadow_unlock();
 }
 
-static void leave_domain(const struct ibv_cq *ibv)
-{
-    shadow_lock();
-    domain_leave(shadow_find(SHADOW_CQ, ibv));
-    shadow_unlock();
-}
-
 /* A SINGLE_THREADED CQ is this thread's until end_polling. */
 static void begin_polling(const struct ibv_cq *ibv)
 {
@@ -78,12 +71,11 @@ static void begin_polling(const struct ibv_cq *ibv)
 
 static void end_polling(const struct ibv_cq *ibv)
 {
-    if (is_of_domain(ibv))
-        leave_domain(ibv);
-    if (!is_of_one_thread(ibv))
+    if (!is_of_domain(ibv) && !is_of_one_thread(ibv))
         return;
     shadow_lock();
     struct shadow *cq = shadow_find(SHADOW_CQ, ibv);
+    domain_leave(cq);
     if (cq && cq->cq.inside == self())
         cq->cq.inside = 0;
     shadow_unlock();

@@ -15,7 +15,15 @@ struct wishes {
     bool signals_all;
 };
 
-static void note_qp(struct ibv_qp *qp, const struct ibv_qp_cap *cap, const struct wishes *wishes)
+/* The library grants more inline data than was asked for. A program that goes by the answer is right: it gets none that
+ * the rule would hold against it. */
+static void answer(struct ibv_qp_cap *cap, uint32_t inline_asked)
+{
+    if (rule_chosen.rules[RULE_INLINE_UNASKED] && cap->max_inline_data > inline_asked)
+        cap->max_inline_data = inline_asked;
+}
+
+static void note_qp(struct ibv_qp *qp, struct ibv_qp_cap *cap, const struct wishes *wishes)
 {
     struct shadow *shadow = created_enter(SHADOW_QP, qp, qp->context, CALLS_SUBJECT(qp));
     if (shadow) {
@@ -35,14 +43,7 @@ static void note_qp(struct ibv_qp *qp, const struct ibv_qp_cap *cap, const struc
         HOOKS_CALL(memory.queued, shadow);
     }
     shadow_unlock();
-}
-
-/* The library grants more inline data than was asked for. A program that goes by the answer is right: it gets none that
- * the rule would hold against it. */
-static void answer(struct ibv_qp_cap *cap, uint32_t inline_asked)
-{
-    if (rule_chosen.rules[RULE_INLINE_UNASKED] && cap->max_inline_data > inline_asked)
-        cap->max_inline_data = inline_asked;
+    answer(cap, wishes->inline_data);
 }
 
 /* Returns true if a new queue pair names a destroyed queue. */
@@ -63,8 +64,6 @@ static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr
     struct ibv_qp *qp = CREATED(layer_below(ibv_create_qp)(pd, attr), ibv_create_qp);
     if (qp)
         note_qp(qp, &attr->cap, &wishes);
-    if (qp)
-        answer(&attr->cap, wishes.inline_data);
     return qp;
 }
 
@@ -80,8 +79,6 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_in
     struct ibv_qp *qp = CREATED(layer_below(ibv_create_qp_ex)(context, attr), ibv_create_qp_ex);
     if (qp)
         note_qp(qp, &attr->cap, &wishes);
-    if (qp)
-        answer(&attr->cap, wishes.inline_data);
     return qp;
 }
 

@@ -173,10 +173,8 @@ static bool was_acknowledged(const struct rdma_cm_event *event)
 /* Counts before the library's function, which may wake a thread that destroys the identifier. */
 static int see_ack_cm_event(struct rdma_cm_event *event)
 {
-    if (event && was_acknowledged(event)) {
-        errno = EINVAL;
-        return -1;
-    }
+    if (event && was_acknowledged(event))
+        return errno = EINVAL, -1;
     if (event)
         event_count(SHADOW_CM_ID, owner_of(event), 0, 1);
     return own.ack_cm_event(event);
@@ -188,8 +186,7 @@ static int refuse_gone(const struct rdma_cm_id *id, const char *call)
 {
     if (!hooks_is_gone(SHADOW_CM_ID, id, call))
         return 0;
-    errno = EINVAL;
-    return -1;
+    return errno = EINVAL, -1;
 }
 
 /* A synchronous call returns when the connection is there. */

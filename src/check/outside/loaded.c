@@ -2,12 +2,6 @@
 
 #include <string.h>
 
-struct wanted {
-    const struct imports_entry *entries;
-    unsigned count;
-    const char *except;
-};
-
 static bool begins_with(const char *text, const char *beginning)
 {
     return !strncmp(text, beginning, strlen(beginning));
@@ -27,36 +21,37 @@ static bool is_left_alone(const char *path, const char *except)
     return except && begins_with(base, except);
 }
 
-/* While loaded_replace runs. */
-static const struct imports_entry *replacing;
-static loaded_original *leading;
+/* The arguments of loaded_replace while it runs. */
+static struct replacing {
+    const struct imports_entry *entries;
+    loaded_original *originals;
+    unsigned count;
+    const char *except;
+} replacing;
 
 static void lead_here(struct imports_object *object, unsigned which, imports_function **entry)
 {
-    if (imports_is_inside(object, leading[which])) {
+    if (imports_is_inside(object, replacing.originals[which])) {
         if (imports_is_inside(object, *entry))
             return;
-        leading[which] = *entry;
+        replacing.originals[which] = *entry;
     }
-    imports_store(object, entry, replacing[which].replacement);
+    imports_store(object, entry, replacing.entries[which].replacement);
 }
 
 static int visit_object(struct dl_phdr_info *info, size_t size, void *context)
 {
-    const struct wanted *wanted = context;
     struct imports_object object;
-    if (is_left_alone(info->dlpi_name, wanted->except))
+    if (is_left_alone(info->dlpi_name, replacing.except))
         return 0;
     imports_read(&object, info);
     if (!imports_is_inside(&object, (imports_function *)loaded_replace))
-        imports_visit(&object, wanted->entries, wanted->count, lead_here);
+        imports_visit(&object, replacing.entries, replacing.count, lead_here);
     return 0;
 }
 
 void loaded_replace(const struct imports_entry *entries, loaded_original *originals, unsigned count, const char *except)
 {
-    struct wanted wanted = {entries, count, except};
-    replacing = entries;
-    leading = originals;
-    dl_iterate_phdr(visit_object, &wanted);
+    replacing = (struct replacing){entries, originals, count, except};
+    dl_iterate_phdr(visit_object, NULL);
 }

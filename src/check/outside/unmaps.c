@@ -119,21 +119,16 @@ static void end_mapping(const struct memory_loss *loss, const void *result, int 
         losses_end(loss);
 }
 
-static void *seen_mmap(void *at, size_t length, int protection, int flags, int file, off_t offset)
-{
-    struct memory_loss loss = begin_mapping("mmap", at, length, protection, flags, __builtin_return_address(0));
-    void *result = really.mmap(at, length, protection, flags, file, offset);
-    end_mapping(&loss, result, flags, file, offset);
-    return result;
-}
-
-static void *seen_mmap64(void *at, size_t length, int protection, int flags, int file, off64_t offset)
-{
-    struct memory_loss loss = begin_mapping("mmap", at, length, protection, flags, __builtin_return_address(0));
-    void *result = really.mmap64(at, length, protection, flags, file, offset);
-    end_mapping(&loss, result, flags, file, offset);
-    return result;
-}
+#define MAPS(name, offset_type)                                                                                        \
+    static void *seen_##name(void *at, size_t length, int protection, int flags, int file, offset_type offset)         \
+    {                                                                                                                  \
+        struct memory_loss loss = begin_mapping("mmap", at, length, protection, flags, __builtin_return_address(0));   \
+        void *result = really.name(at, length, protection, flags, file, offset);                                       \
+        end_mapping(&loss, result, flags, file, offset);                                                               \
+        return result;                                                                                                 \
+    }
+MAPS(mmap, off_t)
+MAPS(mmap64, off64_t)
 
 /* The fourth argument says whether there is a fifth. The pages move, or those behind the new end are unmapped. With a
  * `length` of 0 pages are shared, and stay. */

@@ -26,7 +26,7 @@ static void watch_limit(struct shadow *qp, struct wqe *wqe, const struct calls_c
 
 static void missing(struct shadow *qp, uint64_t naks)
 {
-    const struct shadow *owner = qp->qp.srq ? qp->qp.srq : qp;
+    const struct shadow *owner = shadow_receiver(qp);
     finding_add(
         HOOKS_ABOUT(RULE_RECEIVE_MISSING, qp, .posted = owner->last_receive.posted),
         "A thread waits for completions, and queue pair 0x%x has no receive%s for what its peer sends, which it "

@@ -226,7 +226,7 @@ void flight_complete(const struct calls_completion *completion)
         qp->qp.state = IBV_QPS_ERR;
     if (!(completion->opcode & IBV_WC_RECV))
         return complete_send(qp, completion);
-    struct wqe_queue *queue = flight_receives(qp->qp.srq ? qp->qp.srq : qp);
+    struct wqe_queue *queue = flight_receives(shadow_receiver(qp));
     uint32_t at = find_flight(queue, completion);
     if (at == queue->count)
         return;

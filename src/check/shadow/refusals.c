@@ -14,11 +14,6 @@ void refusals_keep(struct shadow *owner, const struct shadow_refused *post)
     atomic_store_explicit(&refusals_kept, true, memory_order_relaxed);
 }
 
-static bool is_there(const struct shadow *cq, const struct shadow *cq_or_channel)
-{
-    return cq && (cq == cq_or_channel || cq->cq.channel == cq_or_channel);
-}
-
 /* A queue pair waits for its receives by the CQ of these, and for its sends by both, since the peer may answer. */
 void refusals_each(const struct shadow *cq_or_channel, void (*visit)(struct shadow *, struct shadow_refused *))
 {
@@ -28,11 +23,11 @@ void refusals_each(const struct shadow *cq_or_channel, void (*visit)(struct shad
     TAILQ_FOREACH (qp, shadow_all(), siblings) {
         if (qp->kind != SHADOW_QP || qp->process != getpid())
             continue;
-        struct shadow *owner = qp->qp.srq ? qp->qp.srq : qp;
+        struct shadow *owner = shadow_receiver(qp);
         struct shadow_refused *send = refusals_of(qp, false), *receive = refusals_of(owner, true);
-        bool receives = is_there(qp->qp.recv_cq, cq_or_channel);
+        bool receives = shadow_is_of(qp->qp.recv_cq, cq_or_channel);
         any |= send->call || receive->call;
-        if (send->call && (receives || is_there(qp->qp.send_cq, cq_or_channel)))
+        if (send->call && (receives || shadow_is_of(qp->qp.send_cq, cq_or_channel)))
             visit(qp, send);
         if (receive->call && receives)
             visit(owner, receive);

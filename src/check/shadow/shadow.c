@@ -175,8 +175,7 @@ static void drop(struct shadow *shadow)
     free(shadow);
 }
 
-/* Drops the records of earlier objects at this address, which may have been destroyed unseen. */
-static void drop_earlier(const void *handle)
+void shadow_forget(const void *handle)
 {
     lock_assert_held(&all);
     struct hash_entry *entry = hash_find(&by_handle, (uintptr_t)handle, NULL);
@@ -190,11 +189,6 @@ static void drop_earlier(const void *handle)
     }
 }
 
-void shadow_forget(const void *handle)
-{
-    drop_earlier(handle);
-}
-
 void shadow_name(struct shadow *shadow, uint32_t number)
 {
     lock_assert_held(&all);
@@ -204,7 +198,7 @@ void shadow_name(struct shadow *shadow, uint32_t number)
 struct shadow *shadow_add(enum shadow_kind kind, const void *handle, uint32_t number, const struct place *created)
 {
     lock_assert_held(&all);
-    drop_earlier(handle);
+    shadow_forget(handle);
     struct shadow *shadow = calloc(1, sizeof *shadow);
     if (!shadow)
         return NULL;

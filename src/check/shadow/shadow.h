@@ -240,8 +240,20 @@ struct shadow *shadow_find_number(enum shadow_kind, uint32_t number);
 /* Makes the object findable by this number or lkey from now on. */
 void shadow_name(struct shadow *, uint32_t number);
 
-/* Drops the record of an object: one that is not followed has its address now. */
+/* Drops the records of objects that had this address, which may have been destroyed unseen: another one has it now. */
 void shadow_forget(const void *handle);
+
+/* Returns true if this is the CQ, or a CQ of the channel. */
+static inline bool shadow_is_of(const struct shadow *cq, const struct shadow *cq_or_channel)
+{
+    return cq && (cq == cq_or_channel || cq->cq.channel == cq_or_channel);
+}
+
+/* The object that has the receives of a QP: its SRQ, or itself. */
+static inline struct shadow *shadow_receiver(struct shadow *qp)
+{
+    return qp->qp.srq ? qp->qp.srq : qp;
+}
 
 /* Marks an object as destroyed; its record is kept until its address is used again. */
 void shadow_remove(struct shadow *, const struct place *destroyed);
