@@ -105,12 +105,17 @@ static void remember(struct script_rule *rule, const struct script_event *event)
         atomic_store(&rule->so_far.qps[atomic_fetch_add(&rule->so_far.next, 1) % SCRIPT_QPS], qp);
 }
 
+bool script_has_value(const struct script_rule *rule)
+{
+    return rule->delay || rule->error || rule->signal || rule->raised || rule->end.wanted || rule->changes.count ||
+           rule->rejection.wanted || rule->process.stop || rule->process.freeze || *rule->hidden || rule->packet.cut ||
+           rule->packet.forged || rule->packet.bandwidth;
+}
+
 bool script_only_notes(const struct script_rule *rule)
 {
     bool counts = rule->fates == SCRIPT_NOTE || (!rule->fates && *rule->caller.counts);
-    return counts && !rule->delay && !rule->error && !rule->signal && !rule->raised && !rule->end.wanted &&
-           !rule->changes.count && !rule->rejection.wanted && !rule->process.stop && !rule->process.freeze &&
-           !*rule->hidden && !rule->packet.cut && !rule->packet.forged && !rule->packet.bandwidth;
+    return counts && !script_has_value(rule);
 }
 
 /* When the packet has left by a link of the rule's bandwidth, for which it may have to wait. */

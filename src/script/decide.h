@@ -61,6 +61,9 @@ static inline bool verdict_has(const struct script_verdict *verdict, unsigned fa
  * error, signal and status counts. Thread-safe. */
 struct script_verdict script_decide(struct script *, const struct script_event *);
 
+/* Returns true if the rule has an action with a value, which `places` is not. */
+bool script_has_value(const struct script_rule *);
+
 /* Returns true if the rule does nothing but count what it meets. */
 bool script_only_notes(const struct script_rule *);
 

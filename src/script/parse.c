@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "script/decide.h"
 #include "script/faults.h"
 #include "script/field.h"
 #include "script/raised.h"
@@ -159,9 +160,7 @@ static bool read_short_item(struct reader *reader)
 
 static bool has_action(const struct script_rule *rule)
 {
-    return *rule->caller.counts || rule->process.stop || rule->process.freeze || *rule->hidden || rule->packet.cut ||
-           rule->packet.forged || rule->packet.bandwidth || rule->error || rule->delay || rule->signal ||
-           rule->end.wanted || rule->fates || rule->changes.count || rule->rejection.wanted || rule->raised;
+    return *rule->caller.counts || rule->fates || script_has_value(rule);
 }
 
 static bool read_short(struct reader *reader)

@@ -292,8 +292,11 @@ static void log_verdict(const struct script_event *event, const struct script_ve
         refusal_told();
 }
 
-static void note_deed(const struct script_event *event, const struct script_verdict *verdict, enum event what)
+static void note_deed(const struct script_event *event, const struct script_verdict *verdict, bool done,
+                      enum event what)
 {
+    if (!done)
+        return;
     call_note(what, REASON_SCRIPTED);
     event_probe(0, what, REASON_SCRIPTED, (uintptr_t)title_of(event));
     if (!is_quiet(verdict))
@@ -302,33 +305,20 @@ static void note_deed(const struct script_event *event, const struct script_verd
 
 static void note_verdict(const struct script_event *event, const struct script_verdict *verdict)
 {
-    if (verdict->delay)
-        note_deed(event, verdict, EVENT_SCRIPTED_DELAY);
-    if (verdict->signal)
-        note_deed(event, verdict, EVENT_SCRIPTED_SIGNAL);
-    if (verdict->error)
-        note_deed(event, verdict, EVENT_SCRIPTED_ERROR);
-    if (verdict->completes)
-        note_deed(event, verdict, EVENT_SCRIPTED_COMPLETE);
+    note_deed(event, verdict, verdict->delay, EVENT_SCRIPTED_DELAY);
+    note_deed(event, verdict, verdict->signal, EVENT_SCRIPTED_SIGNAL);
+    note_deed(event, verdict, verdict->error, EVENT_SCRIPTED_ERROR);
+    note_deed(event, verdict, verdict->completes, EVENT_SCRIPTED_COMPLETE);
     for (unsigned fate = 0; fate < SCRIPT_FATES; fate++)
-        if (verdict->fates >> fate & 1)
-            note_deed(event, verdict, fates[fate].event);
-    if (verdict->changing)
-        note_deed(event, verdict, EVENT_SCRIPTED_SET);
-    if (verdict->stop)
-        note_deed(event, verdict, EVENT_SCRIPTED_STOP);
-    if (verdict->freeze)
-        note_deed(event, verdict, EVENT_SCRIPTED_FREEZE);
-    if (*verdict->hidden)
-        note_deed(event, verdict, EVENT_SCRIPTED_HIDE);
-    if (verdict->cut)
-        note_deed(event, verdict, EVENT_SCRIPTED_CUT);
-    if (verdict->forged)
-        note_deed(event, verdict, EVENT_SCRIPTED_FORGE);
-    if (verdict->raised)
-        note_deed(event, verdict, EVENT_SCRIPTED_RAISE);
-    if (verdict->rejection.wanted)
-        note_deed(event, verdict, EVENT_SCRIPTED_REJECT);
+        note_deed(event, verdict, verdict->fates >> fate & 1, fates[fate].event);
+    note_deed(event, verdict, verdict->changing, EVENT_SCRIPTED_SET);
+    note_deed(event, verdict, verdict->stop, EVENT_SCRIPTED_STOP);
+    note_deed(event, verdict, verdict->freeze, EVENT_SCRIPTED_FREEZE);
+    note_deed(event, verdict, *verdict->hidden, EVENT_SCRIPTED_HIDE);
+    note_deed(event, verdict, verdict->cut, EVENT_SCRIPTED_CUT);
+    note_deed(event, verdict, verdict->forged, EVENT_SCRIPTED_FORGE);
+    note_deed(event, verdict, verdict->raised, EVENT_SCRIPTED_RAISE);
+    note_deed(event, verdict, verdict->rejection.wanted, EVENT_SCRIPTED_REJECT);
     log_verdict(event, verdict);
 }
 

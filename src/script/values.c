@@ -14,8 +14,8 @@
 
 /* --- numbers and texts */
 
-/* Readers of three forms: one expression, a text that may not be empty, and a number that becomes a member of this
- * type. */
+/* Readers of four forms: one expression, a text that may not be empty, a number that becomes a member of this type, and
+ * such a number with a member that becomes true. */
 #define READS(word, expression)                                                                                        \
     static bool read_##word(struct reader *reader, const char *stops)                                                  \
     {                                                                                                                  \
@@ -37,6 +37,9 @@
         reader->rule->member = (type)number;                                                                           \
         return read;                                                                                                   \
     }
+#define WANTED_NUMBER(word, type, most, member, wanted)                                                                \
+    NUMBER(word##_number, type, most, member)                                                                          \
+    READS(word, read_##word##_number(reader, stops) && (reader->rule->wanted = true))
 
 static bool read_count(struct reader *reader, const char *stops, uint64_t *count)
 {
@@ -59,6 +62,9 @@ READS(to, read_count(reader, stops, &reader->rule->turns.last))
 READS(every, read_count(reader, stops, &reader->rule->turns.step))
 READS(chance, reader_share(reader, stops, &reader->rule->draw.share))
 READS(after, reader_time(reader, stops, 0, &reader->rule->after))
+READS(stop, reader_time(reader, stops, 0, &reader->rule->process.stop))
+READS(freeze, reader_time(reader, stops, 0, &reader->rule->process.freeze))
+READS(data, reader_word(reader, stops, reader->rule->rejection.data))
 READS(delay, reader_time(reader, stops, stops == reader_short_stops ? 1e3 : 0, &reader->rule->delay))
 TEXT(program, program, "of a program")
 TEXT(device, on.device, "of a device")
@@ -66,23 +72,15 @@ TEXT(peer, peer, "or address of a peer")
 TEXT(places, caller.counts, "of a file")
 NUMBER(place, uint32_t, UINT32_MAX, caller.place)
 NUMBER(peer_qp, uint32_t, UINT32_MAX, peer_qp)
+WANTED_NUMBER(wr_id, uint64_t, UINT64_MAX, wr_id.number, wr_id.wanted)
+WANTED_NUMBER(index, uint64_t, UINT32_MAX, index.number, index.wanted)
+WANTED_NUMBER(reject, uint16_t, UINT16_MAX, rejection.reason, rejection.wanted)
+WANTED_NUMBER(cut, uint32_t, UINT32_MAX, packet.length, packet.cut)
 
 static bool read_once(struct reader *reader, const char *stops)
 {
     reader->rule->turns.most = 1;
     return true;
-}
-
-static bool read_wr_id(struct reader *reader, const char *stops)
-{
-    reader->rule->wr_id.wanted = true;
-    return reader_number(reader, stops, UINT64_MAX, &reader->rule->wr_id.number);
-}
-
-static bool read_index(struct reader *reader, const char *stops)
-{
-    reader->rule->index.wanted = true;
-    return reader_number(reader, stops, UINT32_MAX, &reader->rule->index.number);
 }
 
 static const char *meant_among(enum names names, const char *word, char text[READER_MEANT])
@@ -240,15 +238,6 @@ static bool read_raise(struct reader *reader, const char *stops)
                          reader_meant(&suggestion, meant));
 }
 
-static bool read_reject(struct reader *reader, const char *stops)
-{
-    uint64_t reason = 0;
-    reader->rule->rejection.wanted = true;
-    bool read = reader_number(reader, stops, UINT16_MAX, &reason);
-    reader->rule->rejection.reason = (uint16_t)reason;
-    return read;
-}
-
 static bool refuse_field(struct reader *reader, const char *at, const char *word)
 {
     char meant[READER_MEANT], name[SCRIPT_WORD];
@@ -289,16 +278,6 @@ static bool read_set(struct reader *reader, const char *stops)
            refuse_value(reader, begin, value, word);
 }
 
-static bool read_stop(struct reader *reader, const char *stops)
-{
-    return reader_time(reader, stops, 0, &reader->rule->process.stop);
-}
-
-static bool read_freeze(struct reader *reader, const char *stops)
-{
-    return reader_time(reader, stops, 0, &reader->rule->process.freeze);
-}
-
 static bool read_hide(struct reader *reader, const char *stops)
 {
     const char *begin = reader->at;
@@ -309,15 +288,6 @@ static bool read_hide(struct reader *reader, const char *stops)
     calls[SCRIPT_ibv_get_device_list] = listed;
     return (listed && *reader->rule->hidden) ||
            reader_refuse(reader, begin, "Only ibv_get_device_list can hide a device, by its name.");
-}
-
-static bool read_cut(struct reader *reader, const char *stops)
-{
-    uint64_t length = 0;
-    reader->rule->packet.cut = true;
-    bool read = reader_number(reader, stops, UINT32_MAX, &length);
-    reader->rule->packet.length = (uint32_t)length;
-    return read;
 }
 
 static bool read_forge(struct reader *reader, const char *stops)
@@ -350,11 +320,6 @@ static bool read_bandwidth(struct reader *reader, const char *stops)
     suggestion.meant = find_rate(reader_join(reader, stops, word, joined), &rate) ? joined : NULL;
     return reader_refuse(reader, begin, "\"%s\" is not a rate from 1bit on, in bit, kbit, Mbit or Gbit.%s", word,
                          reader_meant(&suggestion, meant));
-}
-
-static bool read_data(struct reader *reader, const char *stops)
-{
-    return reader_word(reader, stops, reader->rule->rejection.data);
 }
 
 /* --- which calls, as in strace: N, N..M, N+, N+STEP */
