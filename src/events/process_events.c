@@ -1,7 +1,6 @@
 #include "events/process_events.h"
 
-#include <time.h>
-
+#include "base/read_clock.h"
 #include "base/static_lock.h"
 
 enum { ROUNDS = 400 };
@@ -22,11 +21,9 @@ static bool take(void)
 
 cold void process_events_note(enum event event, uint32_t more, uint64_t a, uint64_t b)
 {
-    struct timespec now;
-    if (clock_gettime(CLOCK_MONOTONIC, &now) || !take())
+    if (!take())
         return;
-    story_put(events.records, sizeof events.records, &events.at, (nanos)now.tv_sec * NANOS_SECOND + (nanos)now.tv_nsec,
-              event, more, a, b);
+    story_put(events.records, sizeof events.records, &events.at, read_clock(CLOCK_MONOTONIC), event, more, a, b);
     lock_release(&keeping);
 }
 

@@ -65,24 +65,16 @@ static void form_space(struct trace_line *line, const uint8_t *at)
     text_add_hex(line, space);
 }
 
-static void form_type(struct trace_line *line, const uint8_t *at)
-{
-    static const char *const words[] = {
-        [2] = "RC", [3] = "UC", [4] = "UD", [8] = "RAW_PACKET", [9] = "XRC_SEND", [10] = "XRC_RECV"};
-    ADD_WORD(line, words, *at);
-}
-
-static void form_query(struct trace_line *line, const uint8_t *at)
-{
-    static const char *const words[] = {"ADDR", "PATH", "GID"};
-    ADD_WORD(line, words, read_number(at));
-}
-
-static void form_level(struct trace_line *line, const uint8_t *at)
-{
-    static const char *const words[] = {"RDMA_OPTION_ID", "RDMA_OPTION_IB"};
-    ADD_WORD(line, words, read_number(at));
-}
+/* A form that writes the word of a number. */
+#define WORDS(name, number, ...)                                                                                       \
+    static void form_##name(struct trace_line *line, const uint8_t *at)                                                \
+    {                                                                                                                  \
+        static const char *const words[] = {__VA_ARGS__};                                                              \
+        ADD_WORD(line, words, number);                                                                                 \
+    }
+WORDS(type, *at, [2] = "RC", [3] = "UC", [4] = "UD", [8] = "RAW_PACKET", [9] = "XRC_SEND", [10] = "XRC_RECV")
+WORDS(query, read_number(at), "ADDR", "PATH", "GID")
+WORDS(level, read_number(at), "RDMA_OPTION_ID", "RDMA_OPTION_IB")
 
 /* Writes an option's name, whose level is before it. */
 static void form_option(struct trace_line *line, const uint8_t *at)
@@ -183,37 +175,25 @@ static const struct argument {
     AT(WRITE_CM_EVENT, ucma_write_event, "status", status, form_signed),
 };
 
-static void begin_argument(struct trace_line *line, const char *name)
-{
-    text_add_character(line, TRACE_NEXT);
-    text_add(line, name);
-    text_add_character(line, '=');
-}
-
 static void add_identifier(struct trace_line *line, uint32_t number)
 {
     text_add(line, "identifier ");
     text_add_number(line, number);
 }
 
-static bool names_identifier(enum ucma_command_number command)
+void command_arguments(struct trace_line *line, const struct ucma_call *call, enum ucma_command_number command)
 {
-    static const bool named[UCMA_COMMANDS] = {
+    static const bool names_identifier[UCMA_COMMANDS] = {
 #define COMMAND(number, page, how, serve, layout, least, answer, object) [UCMA_##number] = (object) != UCMA_NO_OBJECT,
 #include "calls/ucma.def"
     };
-    return named[command];
-}
-
-void command_arguments(struct trace_line *line, const struct ucma_call *call, enum ucma_command_number command)
-{
-    if (names_identifier(command)) {
-        begin_argument(line, "id");
+    if (names_identifier[command]) {
+        text_add_name(line, "id");
         add_identifier(line, call->object);
     }
     for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++)
         if (arguments[i].command == command) {
-            begin_argument(line, arguments[i].name);
+            text_add_name(line, arguments[i].name);
             arguments[i].form(line, (const uint8_t *)call->in + arguments[i].at);
         }
 }

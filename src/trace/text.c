@@ -34,7 +34,7 @@ void text_cut(struct trace_line *line, const char *text, size_t length)
     }
 }
 
-static void add_decimal(struct trace_line *line, uint64_t number)
+void text_add_number(struct trace_line *line, uint64_t number)
 {
     char digits[DIGITS];
     unsigned first = DIGITS;
@@ -44,16 +44,11 @@ static void add_decimal(struct trace_line *line, uint64_t number)
     text_add_bytes(line, digits + first, DIGITS - first);
 }
 
-void text_add_number(struct trace_line *line, uint64_t number)
-{
-    add_decimal(line, number);
-}
-
 void text_add_signed(struct trace_line *line, int64_t number)
 {
     if (number < 0)
         text_add_character(line, '-');
-    add_decimal(line, number < 0 ? -(uint64_t)number : (uint64_t)number);
+    text_add_number(line, number < 0 ? -(uint64_t)number : (uint64_t)number);
 }
 
 void text_add_hex(struct trace_line *line, uint64_t number)
