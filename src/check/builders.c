@@ -19,7 +19,7 @@ static struct shadow *find(struct ibv_qp_ex *qp)
     return shadow_find(SHADOW_QP, &qp->qp_base);
 }
 
-/* Returns true for a destroyed queue pair, which ibv_wr_start has reported. Under the lock. */
+/* Returns true if the queue pair was destroyed, which ibv_wr_start has reported then. Under the lock. */
 static bool qp_is_lost(const struct shadow *shadow, struct ibv_qp_ex *qp)
 {
     return !shadow && shadow_find_gone(SHADOW_QP, &qp->qp_base);
@@ -87,13 +87,13 @@ static void judge_end(struct shadow *qp, const char *call)
     qp->qp.batch.begun = false;
 }
 
-/* The memory of the peer that an operation names; of others {0}. */
+/* The peer's memory that an operation names; {0}: the operation names no memory of the peer. */
 struct target {
     uint64_t address;
     uint32_t rkey;
 };
 
-/* The work request that the next functions complete. False: the queue pair is gone. */
+/* Begins a work request, which the setters complete. False: the queue pair is gone. */
 static bool begin(struct ibv_qp_ex *qp, enum ibv_wr_opcode opcode, struct target target, const void *posted,
                   const char *call)
 {

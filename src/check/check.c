@@ -25,8 +25,8 @@
  * library does. */
 extern int __cxa_atexit(void (*)(void *), void *, void *);
 
-/* Runs last in exit(3), so that the objects that destructors of the program destroy are destroyed. A handler may call
- * exit again: the remaining ones run then, and the status is the new one. */
+/* Runs last in exit(3), after the program's destructors have destroyed their objects. A handler may call exit again:
+ * the remaining handlers run then, and the status is the new one. */
 static void report_at_exit(void *unused)
 {
     const char *text = setting_environment(SETTING_ERROR_EXITCODE);
@@ -38,7 +38,7 @@ static void report_at_exit(void *unused)
         exit(wanted);
 }
 
-/* Writes where the program deregistered the region that had the key; false: that is not known. */
+/* Writes where the program deregistered the region that had the key. False: the place is not known. */
 static bool describe_end(uint32_t key, char text[CALLS_WORDS_OF_PLACE])
 {
     struct symbol symbol;
@@ -55,7 +55,7 @@ static bool describe_end(uint32_t key, char text[CALLS_WORDS_OF_PLACE])
     return true;
 }
 
-/* A device that is not softverbs' writes to memory past the protection of pages. */
+/* The protection of pages does not hold back a device that is not softverbs'. */
 static void leave_pages_out(void)
 {
     if (rule_chosen.pages && settings_around)

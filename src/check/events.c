@@ -10,7 +10,7 @@
 #include "check/shadow/event_count.h"
 #include "check/shadow/refusals.h"
 
-/* An adapter that looks at new entries only raises an event for those that come from here on. */
+/* Notes an arming: an adapter that looks at new entries only raises an event for entries that come after it. */
 static void note_arming(struct shadow *cq, bool solicited_only)
 {
     struct calls_cq_entries entries = {0};
@@ -21,7 +21,7 @@ static void note_arming(struct shadow *cq, bool solicited_only)
     cq->cq.armed.tail = entries.added;
 }
 
-/* The event is of the last arming if no earlier one has raised it. */
+/* The fetched event is of the last arming if no earlier arming has raised one. */
 static void note_fetch(const struct ibv_cq *ibv)
 {
     shadow_lock();
@@ -48,7 +48,7 @@ static int req_notify_cq(struct ibv_cq *cq, int solicited_only)
     return layer_below(ibv_req_notify_cq)(cq, solicited_only);
 }
 
-/* Work is under way whose completions raise no event, as no CQ of the channel was ever armed. Under the lock. */
+/* Returns true if work is under way and no CQ of the channel was ever armed, so no event comes. Under the lock. */
 static bool is_unarmed(const struct shadow *channel)
 {
     const struct shadow *shadow;
@@ -61,7 +61,7 @@ static bool is_unarmed(const struct shadow *channel)
     return due && !armed;
 }
 
-/* Returns true if the wait may have no end. */
+/* Tells the rules that a thread waits. Returns true if the wait may have no end. */
 static bool tell_waiting(const struct ibv_comp_channel *handle)
 {
     shadow_lock();
@@ -85,7 +85,7 @@ static void tell_stuck(const struct ibv_comp_channel *handle)
     idle_judge(handle);
 }
 
-/* Another thread may be about to arm. */
+/* Judges the wait when it has lasted half a second, as another thread may be about to arm a CQ. */
 static void watch_wait(const struct ibv_comp_channel *channel)
 {
     enum { LONG = 500 /* ms */ };
@@ -105,14 +105,14 @@ static int get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, vo
     return 0;
 }
 
-/* Counts before the library's function, which may wake a thread that destroys the CQ. */
+/* Counts before it calls the library, which may wake a thread that destroys the CQ. */
 static void ack_cq_events(struct ibv_cq *cq, unsigned number)
 {
     event_count(SHADOW_CQ, cq, 0, number);
     layer_below(ibv_ack_cq_events)(cq, number);
 }
 
-/* Counts an event of these objects only, whose destruction waits for its acknowledgement. */
+/* Counts the event if the destruction of its object waits for the acknowledgement. */
 static void count_async(const struct ibv_async_event *event, unsigned fetched, unsigned acknowledged)
 {
     switch (event->event_type) {

@@ -16,7 +16,7 @@
         .created = &(object)->created, __VA_ARGS__                                                                     \
     }
 
-/* What becomes of memory. */
+/* What happens to memory that work or regions use. */
 struct hooks_memory {
     /* The program frees memory that this work uses. */
     void (*freed)(struct shadow *owner, const struct wqe *);
@@ -32,15 +32,15 @@ struct hooks_memory {
 
 /* What keeps a thread or a peer waiting. */
 struct hooks_waits {
-    /* A thread is about to wait for an event of the channel (stuck: it has waited for long); no CQ of it was ever
-     * armed. */
+    /* A thread is about to wait for an event of the channel. */
     void (*waiting)(struct shadow *channel);
+    /* A thread has waited long for an event of the channel, of which no CQ was ever armed. */
     void (*stuck)(struct shadow *channel);
-    /* After a refused post (shadow/refusals.h): a thread has waited long for an event of the channel. */
+    /* A thread has waited long for an event of the channel. At least if a refused post is kept (shadow/refusals.h). */
     void (*idle)(struct shadow *channel);
-    /* Likewise: a thread has polled the CQ, and found nothing, or something. */
+    /* A thread has polled the CQ while a refused post is kept; `found`: the poll found entries. */
     void (*polled)(struct shadow *cq, bool found);
-    /* A thread has waited long for completions of a QP that has no receive, and has refused what its peer sends. */
+    /* A thread has waited long for completions of a QP that has no receive and has refused what its peer sends. */
     void (*missing)(struct shadow *qp, uint64_t naks);
     /* A thread has waited long for completions of a CQ whose last queue pair was destroyed with work under way. */
     void (*gone)(struct shadow *cq);
@@ -72,12 +72,12 @@ struct hooks {
     void (*posted)(struct shadow *owner, struct wqe *);
     /* The library has taken this work, the last of its post, and no thread has polled its completion yet. */
     void (*taken)(struct shadow *owner, const struct wqe *);
-    /* A completion shows that the work has ended: its own, or a later one, which is given then. `qp` is the QP of the
-     * completion, also for a receive of an SRQ. */
+    /* A completion, of this work or of later work, shows that this work has ended. `qp` is the QP of the completion,
+     * also for a receive of an SRQ. */
     void (*completed)(struct shadow *qp, struct wqe *, const struct calls_completion *);
     /* The library took no more work of this post. `owner` is a QP, or the SRQ of a receive. */
     void (*refused)(struct shadow *owner, const struct shadow_refused *);
-    /* A call of a builder out of turn; the library has not seen it yet. */
+    /* A builder was called out of turn; the library has not seen the call yet. */
     void (*built)(struct shadow *qp, enum hooks_built, const char *call);
     /* ibv_modify_qp succeeded. */
     void (*modified)(struct shadow *qp, const struct ibv_qp_attr *, int mask);
@@ -90,6 +90,7 @@ struct hooks {
     /* The library has destroyed the object while another thread was in this call on it. */
     void (*destroyed_inside)(struct shadow *, const char *call);
     struct hooks_memory memory;
+    /* The library has made an address handle. */
     void (*addressed)(struct shadow *ah, const struct ibv_ah_attr *);
     struct hooks_cm cm;
     /* The library has refused a call that makes, changes or destroys an object; it may have given no reason. */
@@ -103,11 +104,11 @@ struct hooks {
     void (*shared)(struct shadow *td, const char *call);
     /* A call names a destroyed object. */
     void (*used_gone)(const struct shadow *, const char *call);
-    /* The program reads a field of an iterator's entry; `flag` is its IBV_WC_EX_WITH_, or 0: each CQ has it. */
+    /* The program reads a field of an iterator's entry; `flag` is the field's IBV_WC_EX_WITH_, 0 if each CQ has it. */
     void (*read_field)(struct shadow *cq, uint64_t flag, const char *call);
     /* Two threads poll a SINGLE_THREADED CQ at the same time. */
     void (*polled_twice)(struct shadow *cq);
-    /* The process ends, or the context of these objects is closed (NULL: all). */
+    /* The context was closed; NULL: the process ends. */
     void (*ended)(const struct ibv_context *);
 };
 

@@ -1,11 +1,11 @@
-/* Calls the hooks of the files of rules: for the files of check/ that see what the program does. */
+/* The files of check/ that see what the program does call the hooks of the rules by these functions. */
 #pragma once
 
 #include <stddef.h>
 
 #include "check/hooks.h"
 
-/* Calls the function of each file that has one. */
+/* Calls this hook of each file of rules that has it. */
 #define HOOKS_CALL(hook, ...)                                                                                          \
     do {                                                                                                               \
         for (hooks_function *const *hooks_at = hooks_lists[HOOKS_PLACE(hook)]; *hooks_at; hooks_at++)                  \
@@ -29,7 +29,7 @@ static inline void hooks_see_use(enum shadow_kind kind, const void *handle, cons
         hooks_see_use_in_child(kind, handle, call);
 }
 
-/* Returns true if this is the address of a destroyed object, and of no living one, and then calls the hooks of rules.
+/* Returns true if this address is a destroyed object's and no living one's, and calls the hooks of the rules then.
  * Takes the lock. */
 bool hooks_is_gone(enum shadow_kind, const void *handle, const char *call);
 

@@ -7,11 +7,11 @@
 #include "calls/questions.h"
 #include "check/hooks_call.h"
 
-/* Queue pairs that have no receive. More than these are not looked at. */
+/* The most queue pairs without a receive that are looked at. */
 enum { SUSPECTS = 16 };
 
 struct suspects {
-    void *space; /* of the numbers */
+    void *space; /* calls_questions->numbers: what the numbers belong to */
     unsigned count;
     uint32_t numbers[SUSPECTS];
 };
@@ -22,7 +22,7 @@ static bool has_receives(const struct shadow *qp)
     return srq ? srq->srq.receives.count || srq->unfollowed : qp->qp.receives.count;
 }
 
-/* Completions may come without a post: of a CQ that counts them, or of receives that other queue pairs share. */
+/* Returns true if completions may come without another post: of work that a CQ counts, or of posted receives. */
 static bool is_due(const struct shadow *cq_or_channel)
 {
     const struct shadow *shadow;
@@ -55,7 +55,8 @@ static void collect(struct suspects *suspects, const struct shadow *cq_or_channe
     }
 }
 
-/* Looks at the RNR NAKs that the queue pairs have sent, without the shadow's lock, as these need the library's. */
+/* Looks at the RNR NAKs that the queue pairs have sent. Asks without the shadow's lock, as the answer takes the
+ * library's. */
 static void look(const struct suspects *suspects, void (*note)(struct shadow *qp, uint64_t sent))
 {
     for (unsigned at = 0; at < suspects->count; at++) {
@@ -77,7 +78,7 @@ static void note_sent(struct shadow *qp, uint64_t sent)
     qp->qp.idle.posts = shadow_receiver(qp)->last_receive.posts;
 }
 
-/* RNR NAKs from before the wait count, too, if the queue pair never had a receive. */
+/* RNR NAKs that were sent before the wait count, too, if the queue pair never had a receive. */
 static void judge_naks(struct shadow *qp, uint64_t sent)
 {
     uint32_t posts = shadow_receiver(qp)->last_receive.posts;
@@ -86,7 +87,7 @@ static void judge_naks(struct shadow *qp, uint64_t sent)
         HOOKS_CALL(waits.missing, qp, sent - before);
 }
 
-/* A CQ whose last queue pair is gone, and with it completions; NULL: completions may come, or were lost nowhere. */
+/* Finds a CQ whose last queue pair was destroyed with work under way. NULL: completions may come, or none was lost. */
 static struct shadow *find_gone(const struct shadow *cq_or_channel)
 {
     struct shadow *shadow, *lost = NULL;
@@ -135,7 +136,7 @@ void idle_judge(const struct ibv_comp_channel *handle)
 
 enum stage { GOES_ON, BEGINS, IS_LONG };
 
-/* The stage of a row of polls in vain. */
+/* Returns the stage of a series of polls in vain. */
 static enum stage advance(struct shadow *cq)
 {
     enum { LONG = 1000000000 /* ns */ };
@@ -151,7 +152,7 @@ static enum stage advance(struct shadow *cq)
     return begins ? BEGINS : IS_LONG;
 }
 
-/* As advance, for a CQ whose completions may never come. */
+/* Advances the series if completions of the CQ may never come, else ends it. */
 static enum stage judge_poll(struct shadow *cq, struct suspects *suspects)
 {
     bool gone = find_gone(cq);

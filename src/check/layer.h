@@ -10,7 +10,7 @@ extern struct calls_layer layer_check;
 
 void objects_fill(struct calls *); /* create, change, destroy */
 void queue_pairs_fill(struct calls *);
-void posts_fill(struct calls *);    /* ibv_post_send and its like */
+void posts_fill(struct calls *);    /* ibv_post_send, ibv_post_recv, ibv_post_srq_recv */
 void builders_fill(struct calls *); /* ibv_wr_start to ibv_wr_complete */
-void polls_fill(struct calls *);    /* ibv_poll_cq, ibv_start_poll and its like */
-void events_fill(struct calls *);   /* ibv_get_cq_event and its like */
+void polls_fill(struct calls *);    /* ibv_poll_cq, ibv_start_poll, the readers */
+void events_fill(struct calls *);   /* arming, fetching and acknowledging */

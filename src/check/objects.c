@@ -19,7 +19,7 @@
              : ((struct ibv_flow *)(void *)(object))->context, default                                                 \
              : ((struct ibv_pd *)(void *)(object))->context)
 
-/* Objects whose place alone is kept. */
+/* Calls that make objects of which only the place is kept. */
 #define MADE_PLAINLY                                                                                                   \
     MADE(CONTEXT, struct ibv_context *, ibv_open_device, (struct ibv_device * device), (device))                       \
     MADE(PD, struct ibv_pd *, ibv_alloc_pd, (struct ibv_context * context), (context))                                 \
@@ -78,7 +78,7 @@ static struct ibv_ah *create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
     return ah;
 }
 
-/* Calls that return objects that are not followed: one may have the address of an earlier object that was. */
+/* Calls that return objects that are not followed. Such an object may have the address of an earlier one that was. */
 #define RETURNED_ONLY                                                                                                  \
     RETURNED(struct ibv_context *, ibv_import_device, (int cmd_fd), (cmd_fd))                                          \
     RETURNED(struct ibv_pd *, ibv_import_pd, (struct ibv_context * context, uint32_t handle), (context, handle))       \
@@ -140,7 +140,7 @@ static struct ibv_mr *reg_mr_iova2(struct ibv_pd *pd, void *address, size_t leng
     return note_mr(mr, address, length, iova, access);
 }
 
-/* The memory of these has no address here, or is not looked at. */
+/* The memory of these regions has no address in this process, or is not looked at. */
 static struct ibv_mr *reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd,
                                     int access)
 {
@@ -249,7 +249,7 @@ static struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq
     return srq;
 }
 
-/* The event of the limit is raised once for each time that the limit is set. */
+/* IBV_EVENT_SRQ_LIMIT_REACHED is raised once for each time that the limit is set. */
 static int modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
 {
     int result = created_result(layer_below(ibv_modify_srq)(srq, attr, mask), "ibv_modify_srq");
@@ -278,9 +278,9 @@ static bool is_used(const struct shadow *shadow)
 
 struct destruction {
     struct place here;
-    uint64_t serial; /* the serial of the object that has the address now; 0: unknown */
+    uint64_t serial; /* of the object that is destroyed; 0: unknown */
     uint64_t began;
-    const char *inside; /* another thread's call that names it, or NULL */
+    const char *inside; /* another thread's call that names the object, or NULL */
 };
 
 static void begin_destroying(struct destruction *destruction, enum shadow_kind kind, const void *handle,

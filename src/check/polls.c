@@ -28,7 +28,7 @@ static bool is_of_one_thread(const struct ibv_cq *ibv)
     return calls_questions->cq_made(ibv).create_flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
 }
 
-/* The entries that it was armed for, or that were there before, are seen now. */
+/* Notes a poll, which sees the entries that the CQ was armed for and those from before. */
 static void note_poll(const struct ibv_cq *ibv)
 {
     shadow_lock();
@@ -39,7 +39,7 @@ static void note_poll(const struct ibv_cq *ibv)
     shadow_unlock();
 }
 
-/* Notes that a poll has ended before the queue was empty. */
+/* Notes that this thread's poll has ended before the queue was empty. */
 static void note_left(const struct ibv_cq *ibv)
 {
     struct calls_cq_entries entries;
@@ -93,7 +93,7 @@ static void poison(struct ibv_wc *wc)
     wc->qp_num = valid.qp_num;
 }
 
-/* Under no lock of the library or the checker, as the words need the queue pair's. */
+/* Called under no lock of the library or the checker, as end_words takes the queue pair's. */
 static void complete_failed(const struct ibv_cq *ibv, struct calls_completion *completion)
 {
     char text[CALLS_WORDS_OF_END];
@@ -128,7 +128,7 @@ static bool cq_is_lost(const struct ibv_cq *ibv, const char *call)
     return unlikely(calls_questions->cq_is_gone(ibv)) && hooks_is_gone(SHADOW_CQ, ibv, call);
 }
 
-/* After a post that was refused. */
+/* Tells the rules of a poll while a refused post is kept. */
 static void note_found(const struct ibv_cq *ibv, bool found)
 {
     shadow_lock();
@@ -169,7 +169,7 @@ static int poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *list)
     return found;
 }
 
-/* The entry that an iterator shows, with what the program may not have asked for. */
+/* Ends the work of the entry that an iterator shows. */
 static void complete_shown(struct ibv_cq_ex *ibv)
 {
     struct calls_completion completion = calls_questions->cq_shown(ibv);
@@ -236,7 +236,7 @@ static void note_read(const struct ibv_cq_ex *ibv, uint64_t flag, const char *ca
     shadow_unlock();
 }
 
-/* vendor_err is valid of failed entries, too. */
+/* Reads of vendor_err are not noted, as it is valid in failed entries, too. */
 static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *cq)
 {
     note_read(cq, 0, "ibv_wc_read_opcode");

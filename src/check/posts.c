@@ -28,7 +28,7 @@ static unsigned count_receives(const struct ibv_recv_wr *wr, const struct ibv_re
     return count;
 }
 
-/* The stack costs more than a post. */
+/* Looks for a signal handler with --check=full only, as that costs more than a post. */
 static void see_stack(const char *call)
 {
     struct place here;
@@ -72,7 +72,7 @@ static void keep_reason(struct shadow_refused *post, uint64_t wr_id)
     post->reason = (uint16_t)refusal_reason();
 }
 
-/* Ends a post that took the first `taken` work requests. Under the lock. */
+/* Ends a post of which the library took the first `taken` work requests. Under the lock. */
 static void end_post(struct shadow *owner, uint64_t first, unsigned taken, unsigned count,
                      const struct shadow_refused *post)
 {
@@ -139,7 +139,7 @@ static void end_receives(enum shadow_kind kind, const void *owner, uint64_t firs
     shadow_unlock();
 }
 
-/* Looks at the RNR NAKs to peers whose messages found no receive. */
+/* Looks whether messages of the peer found no receive, and were answered by RNR NAKs. */
 static void see_rnrs(struct ibv_qp *ibv)
 {
     uint64_t sent;

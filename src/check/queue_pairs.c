@@ -15,8 +15,8 @@ struct wishes {
     bool signals_all;
 };
 
-/* The library grants more inline data than was asked for. A program that goes by the answer is right: it gets none that
- * the rule would hold against it. */
+/* The library grants more inline data than was asked for. The program gets the number that it asked for, as it may use
+ * all that it is answered, and the rule must not report that. */
 static void answer(struct ibv_qp_cap *cap, uint32_t inline_asked)
 {
     if (rule_chosen.rules[RULE_INLINE_UNASKED] && cap->max_inline_data > inline_asked)

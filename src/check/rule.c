@@ -32,7 +32,8 @@ bool rule_counts(enum rule rule)
     return level < RULE_FAILED || (level == RULE_FAILED && rule_chosen.failed_counts);
 }
 
-/* The last level that the word is for: `notes` is the word for all, `note` the one in a finding. */
+/* Returns the last level that the word chooses. `notes` is the word of the list, `note` the level's name in findings.
+ */
 static enum rule_level find_level(struct text_part word)
 {
     static const struct {
@@ -66,7 +67,7 @@ static bool choose_modifier(struct rule_choice *choice, struct text_part word)
     return false;
 }
 
-/* A word that adds rules: false, it does not. */
+/* Adds the rules that the word chooses. False: the word chooses no rules. */
 static bool choose_more(struct rule_choice *choice, struct text_part word)
 {
     enum rule_level level = find_level(word);
@@ -90,7 +91,8 @@ static bool leave_out(struct rule_choice *choice, struct text_part word)
     return rule < RULES;
 }
 
-/* Calls the function for each word until it returns false; returns that word, or an empty one. */
+/* Calls the function for each word, and adds the number of those for which it returns true to `found`. Returns the
+ * first other word, or an empty one. */
 static struct text_part each_word(const char *words, bool (*visit)(struct rule_choice *, struct text_part),
                                   struct rule_choice *choice, unsigned *found)
 {

@@ -1,11 +1,11 @@
-/* Only in the library that programs load: the command and the tests, which have all else of it inside, are not checked.
- */
+/* This file is in the library that programs load only: the command and the tests contain the other files, and are not
+ * checked. */
 #include <errno.h>
 
 #include "check/check.h"
 
-/* Runs after abi/bottom.c has set the bottom of calls, before all else. It leaves errno, which programs may read
- * without having set it. */
+/* Runs after abi/bottom.c has set the bottom of calls, before all else. Keeps errno, which programs may read without
+ * having set it. */
 static void __attribute__((constructor(102))) start(void)
 {
     int before = errno;

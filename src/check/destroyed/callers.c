@@ -19,7 +19,7 @@ static void clear(struct caller *caller)
         atomic_store(&caller->open[at], NULL);
 }
 
-/* Destructors of the program may make calls after this one: the thread joins again then. */
+/* A destructor of the program may run after this one and make calls: the thread joins again then. */
 static void leave_thread(void *caller)
 {
     caller_own = NULL;

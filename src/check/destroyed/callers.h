@@ -22,10 +22,10 @@ struct caller {
 
 extern _Thread_local struct caller *caller_own __attribute__((tls_model("initial-exec")));
 
-/* Sees the ends of threads and forks from now on. Before the program runs. */
+/* Watches for ends of threads and for forks from now on. Call it before the program runs. */
 void callers_begin(void);
 
-/* Makes the record of a thread that has none; NULL: no memory. Takes the shadow's lock. */
+/* Gives the calling thread a record; NULL: no memory. Takes the shadow's lock. */
 struct caller *callers_join(void);
 
 /* Notes a call that names these objects (or NULL), until callers_leave. Calls do not nest. */
@@ -47,8 +47,8 @@ static inline void callers_leave(void)
     atomic_store_explicit(&caller_own->beside, NULL, memory_order_relaxed);
 }
 
-/* Notes that this thread has begun it on the object; NULL: that it has ended it. */
+/* Notes that this thread has begun the state on the object; NULL: that it has ended the state. */
 void callers_open(enum callers_open, const void *object);
 
-/* Another thread's call that names this object now, or NULL. Under the shadow's lock. */
+/* Returns a call of another thread that names this object now, or NULL. Under the shadow's lock. */
 const char *callers_other(const void *object);

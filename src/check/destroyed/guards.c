@@ -21,7 +21,7 @@ struct named {
 
 enum { NAMED = 5 };
 
-/* The kinds of five arguments, as far as they are objects. */
+/* The first five arguments of a call, each with its kind if it is an object. */
 #define OBJECT(KIND, type, word, number) struct type * : SHADOW_##KIND,
 #define ALIKE(KIND)
 #define KIND_OF(argument)                                                                                              \
@@ -70,7 +70,7 @@ static void enter(const struct named *named, const char *call)
 #define GUARD_negative GUARD
 #define GUARD_pointer GUARD
 #define GUARD_plain(...)
-/* These acknowledge events, for which destroying calls wait. */
+/* These calls acknowledge events. They are not noted, as destroying calls wait for them. */
 #define GUARD_nothing(answer, type, name, parameters, arguments)                                                       \
     static void guard_##name parameters                                                                                \
     {                                                                                                                  \
@@ -82,7 +82,7 @@ static void enter(const struct named *named, const char *call)
 #define CALL_COMMAND(...)
 #include "calls/each.def"
 
-/* Calls of the data path that are rare. */
+/* Calls of the data path that are rare enough to be guarded here. */
 #define SELDOM                                                                                                         \
     SELDOM_CALL(ibv_bind_mw, (struct ibv_qp * qp, struct ibv_mw * mw, struct ibv_mw_bind * bind), (qp, mw, bind))      \
     SELDOM_CALL(ibv_req_notify_cq, (struct ibv_cq * cq, int solicited_only), (cq, solicited_only))                     \

@@ -1,4 +1,4 @@
-/* Reporting and refusing calls that name a destroyed object, and noting each thread's call for callers_other. */
+/* Reports and refuses calls that name a destroyed object, and notes the call of each thread for callers_other. */
 #pragma once
 
 /* Puts a layer around the checker's, before the program runs. */

@@ -7,11 +7,11 @@
 
 enum { KEPT = 1 << 10 };
 
-/* The last ones, in a ring. */
+/* The handles that were destroyed last, in a ring. */
 static _Atomic(void *) kept[KEPT];
 static atomic_uint next;
 
-/* Keeps the memory of a handle, and frees the one kept longest. Any lock may be held; thread-safe. */
+/* Keeps the memory of a handle, and frees the handle that was kept longest. Under any lock; thread-safe. */
 static void keep_handle(void *memory)
 {
     unsigned at = atomic_fetch_add(&next, 1) % KEPT;

@@ -1,5 +1,5 @@
-/* Destroyed handles, whose memory is kept for a while: a program that uses one then reads what it read before, and the
- * checker sees its call. */
+/* Keeps the memory of destroyed handles for a while: a program that uses such a handle reads what it read before, and
+ * the checker sees the program's call. */
 #pragma once
 
 /* Keeps handles from now on. Before the program runs. */

@@ -5,7 +5,7 @@
 
 #include "base/uncancelled.h"
 
-/* How many checker_scope_begin of this thread are open. */
+/* How many scopes this thread has begun and not ended. */
 extern _Thread_local unsigned inside_checker __attribute__((tls_model("initial-exec")));
 
 /* Returns the argument for checker_scope_end. Pairs nest. Cancellation is off between the two, so that a thread never

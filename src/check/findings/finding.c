@@ -63,7 +63,7 @@ void finding_add(const struct finding_about *about, const char *format, ...)
     finding_pending = finding;
 }
 
-/* The place of a finding: the post; without a post the current caller, and for leftovers the object's maker. */
+/* The place of a finding is the post, else where it was found; for leftovers where the object was created. */
 static const void *address_of(const struct finding *finding)
 {
     if (finding->posted)
@@ -72,7 +72,7 @@ static const void *address_of(const struct finding *finding)
     return now ? finding->found.frames[0] : finding->created.frames[0];
 }
 
-/* A function of the program that posts has a finding for each of its callers. */
+/* Findings about posts of one function are at different places if its callers differ. */
 static bool is_at_same_place(const struct finding *one, const struct finding *other)
 {
     bool posted = one->posted && other->posted;
@@ -110,7 +110,7 @@ static bool stops(enum rule rule)
     return rule_counts(rule) || rule_lines[rule].level == RULE_NOTE;
 }
 
-/* Reports a finding. True: it was shown, for the first time, and `fatal` is for it. */
+/* Reports a finding. True: it was shown now, for the first time, and is of a rule that `fatal` is for. */
 static bool tell_one(struct finding *finding)
 {
     int before = checker_scope_begin();
@@ -142,8 +142,7 @@ static struct finding *reverse(struct finding *list)
     return reversed;
 }
 
-/* Reports all pending findings of this thread, as found here where they have no place. True: tell_one has returned true
- * for one. */
+/* Reports the pending findings of this thread; those without a place were found here. True: tell_one returned true. */
 static bool tell_all(const struct place *here)
 {
     bool shown = false;

@@ -15,12 +15,12 @@
 /* The subject of a finding. */
 struct finding_about {
     enum rule rule;
-    const char *kind;              /* the object's, as in calls/subject.h; static storage */
-    uint32_t number;               /* likewise */
+    const char *kind;              /* of the object, as in calls/subject.h; static storage */
+    uint32_t number;               /* of the object, as in calls/subject.h */
     const void *posted;            /* a struct place_of_post, or NULL */
-    const void *found;             /* the return address of what was found; NULL: where the finding is reported */
-    const struct place *created;   /* the object's; NULL: not known */
-    const struct place *destroyed; /* likewise */
+    const void *found;             /* a return address; NULL: it was found where it is reported */
+    const struct place *created;   /* where the object was created; NULL: not known */
+    const struct place *destroyed; /* where the object was destroyed; NULL: not known, or it was not */
 };
 
 struct finding {
@@ -39,7 +39,8 @@ struct finding {
 
 extern _Thread_local struct finding *finding_pending __attribute__((tls_model("initial-exec")));
 
-/* Reads the user's choice, and opens the files. Call it before all else. False: the choice is empty. */
+/* Reads the user's choice, and the file of suppressions. Call it before all else. False: the choice is not valid, which
+ * is logged. */
 bool finding_begin(const char *words);
 
 /* Adds a finding; the text is a sentence. Any lock may be held. */
@@ -54,6 +55,6 @@ static inline void finding_flush(void)
         finding_tell();
 }
 
-/* Reports the sums when the process ends. Returns how many findings there were that count (rule_counts), each counted
- * once. */
+/* Reports the last findings and the sums when the process ends. Returns the number of findings whose rule counts
+ * (rule_counts). */
 unsigned finding_end(void);

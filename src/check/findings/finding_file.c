@@ -54,7 +54,7 @@ static void put_symbols(FILE *file, const char *name, const struct symbol *symbo
     putc(']', file);
 }
 
-/* Writes the fields that identify it, as the line of its count repeats them. */
+/* Writes the fields that identify a finding, which the line with its count has, too. */
 static void put_head(FILE *file, const struct finding *finding)
 {
     fputs("{\"program\": ", file);
@@ -76,7 +76,7 @@ static void put_whole(FILE *file, const struct finding *finding, const struct fi
     fputs("}\n", file);
 }
 
-/* Writes the line at once, so that lines of several processes stay whole. */
+/* Writes the whole line by one call, so that lines of several processes do not mix. */
 void finding_file_add(const struct finding *finding, const struct finding_places *places)
 {
     char *text = NULL;

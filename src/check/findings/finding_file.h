@@ -4,11 +4,11 @@
 
 #include "check/findings/finding_lines.h"
 
-/* Makes the file, so that it exists even without findings. */
+/* Creates the file, so that it exists even without findings. */
 void finding_file_begin(void);
 
 /* Adds the line of a finding; without `places` the line of its count. */
 void finding_file_add(const struct finding *, const struct finding_places *);
 
-/* Adds how often a finding was found, if more than once. */
+/* Adds a line with the number of times that a finding was found, if that was more than once. */
 void finding_file_count(const struct finding *);

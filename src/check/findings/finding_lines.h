@@ -1,4 +1,4 @@
-/* A finding as lines in the log's place (diag/log.h), unless the user said SOFTVERBS_LOG=none. */
+/* Writes findings as lines where the log is (diag/log.h), unless SOFTVERBS_LOG is none. */
 #pragma once
 
 #include "check/findings/finding.h"
@@ -9,6 +9,7 @@ struct finding_places {
     struct symbol posted[PLACE_OF_POST_FRAMES], created[PLACE_FRAMES], destroyed[PLACE_FRAMES], found[PLACE_FRAMES];
 };
 
+/* Finds the symbols of a finding's places. */
 void finding_lines_resolve(const struct finding *, struct finding_places *);
 
 void finding_lines_show(const struct finding *, const struct finding_places *);

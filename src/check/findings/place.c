@@ -16,7 +16,7 @@ static int backtrace(void **frames, int most)
 #include "calls/imports.h"
 #include "check/findings/symbol.h"
 
-enum { OWN_MOST = 12 }; /* frames of the library between the program and here */
+enum { OWN_MOST = 12 }; /* the most frames of the library between the program and place_here */
 
 static struct imports_range left_out; /* the library of place_leave_out */
 
@@ -36,8 +36,8 @@ void place_begin(void)
     backtrace(&frame, 1);
 }
 
-/* How many frames to skip: this library's and the one's between, then functions of the verbs' headers. A program that
- * has the library inside keeps all but the innermost frame, as nothing distinguishes the two. */
+/* Returns how many frames to skip: those of this library and of the one that is left out, then functions of the verbs'
+ * headers. A program that contains the library keeps all but the innermost frame, as nothing tells the two apart. */
 static int skip(void *const *frames, int count, struct place *place)
 {
     int first = 0;

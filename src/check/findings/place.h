@@ -7,7 +7,7 @@
 enum { PLACE_FRAMES = 10 };
 
 struct place {
-    const void *frames[PLACE_FRAMES]; /* the innermost first, without the library's and the verbs' headers' own */
+    const void *frames[PLACE_FRAMES]; /* the innermost first, without functions of the library and the verbs' headers */
     unsigned count;
     bool in_signal; /* a signal handler is among the callers */
     bool left_out;  /* the library of place_leave_out called this library */
@@ -16,9 +16,9 @@ struct place {
 /* Prepares place_here, which then needs nothing from the dynamic loader. Call it before the first one. */
 void place_begin(void);
 
-/* Leaves out the frames of the library that has this function, which is between the program and this library. Before
- * the program runs, for one library. */
+/* From now on leaves out the frames of the library that has this function, which is between the program and this
+ * library. Before the program runs, for one library. */
 void place_leave_out(const void *function);
 
-/* Writes where the calling thread is; some microseconds. Under no lock: the unwinder has its own. Thread-safe. */
+/* Writes where the calling thread is. Takes some microseconds and the unwinder's locks. Under no lock. Thread-safe. */
 void place_here(struct place *);

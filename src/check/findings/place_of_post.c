@@ -1,5 +1,5 @@
-/* For each return address it is learned once how its frame leads to the caller's (findings/symbol.h). That is exact, or
- * not known; what is found for the first time must be the unwinder's callers, too. */
+/* How the frame at a return address leads to its caller's frame is learned once (findings/symbol.h), and is exact or
+ * not known. Callers that are found for the first time are compared with those that the unwinder finds. */
 #include "check/findings/place_of_post.h"
 
 #include <stdatomic.h>
@@ -16,7 +16,7 @@ enum state { FREE, WRITTEN, READY };
 
 static struct place_of_post places[PLACES];
 
-/* The last places of posts by return address, or by several that share an entry. */
+/* The last places of posts, by return address; several addresses may share an entry. */
 static struct site {
     _Atomic(const struct place_of_post *) ways[WAYS];
     _Atomic unsigned turn;
@@ -39,7 +39,7 @@ static inline const char *find_top(const struct registers *at, const struct symb
     return sound ? top : NULL;
 }
 
-/* Goes to the caller's frame. False: that is not known. */
+/* Goes to the caller's frame. False: it is not known where that is. */
 static inline bool go_up(struct registers *at, const struct symbol_step *step, const void **address)
 {
     const char *top = find_top(at, step);
@@ -100,7 +100,7 @@ static const struct place_of_post *find_place(const struct place_of_post *place)
     return NULL;
 }
 
-/* Two threads may enter the same place twice. */
+/* Two threads that enter the same place at once make two entries of it. */
 static const struct place_of_post *enter_place(const struct place_of_post *place)
 {
     size_t begin = place_in_table(place);
@@ -124,7 +124,7 @@ static bool agrees(const struct place_of_post *place, const struct place *unwoun
            !memcmp(place->frames, unwound->frames, place->count * sizeof *place->frames);
 }
 
-/* Keeps the innermost frame alone, where the unwinder does not agree. */
+/* Keeps the innermost frame alone if the unwinder does not agree with the walk. */
 static const struct place_of_post *judge_place(struct place_of_post *place, const void *address)
 {
     struct place here;
@@ -150,7 +150,7 @@ static const struct place_of_post *find_anew(const void *address, const void *fr
     return own_code_has(address) ? enter_place(&place) : judge_place(&place, address);
 }
 
-/* Returns true if a walk would find this place: from its innermost frame each step leads to the next. */
+/* Returns true if a walk from here would find this place: each of its steps leads to its next frame. */
 static inline bool is_here(const struct place_of_post *place, const void *address, struct registers at)
 {
     bool same = place->frames[0] == address;

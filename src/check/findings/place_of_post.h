@@ -5,8 +5,8 @@ enum { PLACE_OF_POST_FRAMES = 3 };
 
 struct symbol_step;
 
-/* The place of a post: an address outside of the functions of the verbs' headers, which are functions in programs that
- * are built without optimization, and some of its callers, up to main. */
+/* The place of a post: a return address outside of the functions of the verbs' headers (which are not inlined in
+ * programs that are built without optimization), and some of its callers, up to main. */
 struct place_of_post {
     const void *frames[PLACE_OF_POST_FRAMES];                  /* the innermost first; NULL from `count` on */
     const struct symbol_step *steps[PLACE_OF_POST_FRAMES - 1]; /* from each frame to the next */
@@ -14,7 +14,7 @@ struct place_of_post {
     _Atomic unsigned state; /* place_of_post.c */
 };
 
-/* The place of a post by the caller, a function of the data path that the program called. The same place has the same
- * address, and stays. NULL: it is not known, as there are very many. The caller holds no lock. Thread-safe. */
+/* The place of a post, for a function of the data path that the program called. Posts at the same place get the same
+ * pointer, which stays valid. NULL: there are too many places. The caller holds no lock. Thread-safe. */
 #define PLACE_OF_POST place_of_post(__builtin_return_address(0), __builtin_frame_address(0))
 const struct place_of_post *place_of_post(const void *address, const void *frame);

@@ -13,8 +13,8 @@
 #include "calls/imports.h"
 #include "check/findings/checker_scope.h"
 
-/* The part of libdwfl's interface and of libdw's (elfutils/libdwfl.h, libdw.h, since 0.150) that is used here. The
- * library is optional, so its header is not asked for either. */
+/* The part of the interfaces of libdwfl and libdw (elfutils/libdwfl.h, libdw.h, since 0.150) that is used here. The
+ * library is optional, so its headers are not needed either. */
 typedef struct Dwfl Dwfl;
 typedef struct Dwfl_Module Dwfl_Module;
 typedef struct Dwfl_Line Dwfl_Line;
@@ -108,7 +108,7 @@ void symbol_begin(void)
         dwfl.session = dwfl.begin(&dwfl.callbacks);
 }
 
-/* Finds the module that holds the address: libdw may have the one before it, from before a library was loaded. */
+/* Finds the module that holds the address. libdw may answer the module before it, if a library was loaded since. */
 static Dwfl_Module *find_holder(uint64_t address)
 {
     uint64_t start = 0;
@@ -157,7 +157,7 @@ static uint64_t number_of(Dwarf_Die *die, unsigned name)
     return number;
 }
 
-/* Sets the place to the call of an inlined function. */
+/* Moves the symbol's place to the call of an inlined function. */
 static void leave_inlined(Dwarf_Die *unit, Dwarf_Die *inlined, struct symbol *symbol)
 {
     Dwarf_Files *files;
@@ -169,7 +169,7 @@ static void leave_inlined(Dwarf_Die *unit, Dwarf_Die *inlined, struct symbol *sy
     symbol->line = (int)number_of(inlined, DW_AT_CALL_LINE);
 }
 
-/* `scopes`: those that contain the address, the innermost first. */
+/* Finds the place outside of the headers. `scopes` contain the address, the innermost first. */
 static void leave_headers(Dwarf_Die *unit, Dwarf_Die *scopes, int count, struct symbol *symbol)
 {
     for (int at = 0; at < count; at++) {
@@ -251,8 +251,7 @@ void symbol_find(const void *address, struct symbol *symbol)
     checker_scope_end(before);
 }
 
-/* The address, and in its highest bit whether it is of a wrapper. Where two addresses share a place, the later stays.
- */
+/* Addresses, each with a highest bit that says if it is in a wrapper. Of two that share a place the later one stays. */
 static _Atomic uintptr_t known[KNOWN];
 
 bool symbol_is_wrapper(const void *address)
@@ -279,7 +278,7 @@ struct symbol_step symbol_steps[SYMBOL_STEPS]; /* written under `session` */
 enum { FRAME_MOST = 1 << 20 };                                      /* bytes: a larger frame is not followed */
 enum { FRAME_POINTER = 6, STACK_POINTER = 7, RETURN_ADDRESS = 16 }; /* DWARF's numbers */
 
-/* Returns how the frame saves the register: its offset from the frame; 0: it does not; INT32_MIN: not known. */
+/* Returns where the frame saves the register, as an offset from the frame; 0: it does not; INT32_MIN: not known. */
 static int32_t find_saved(Dwarf_Frame *frame, int number)
 {
     Dwarf_Op memory[3], *ops = NULL;
@@ -287,7 +286,7 @@ static int32_t find_saved(Dwarf_Frame *frame, int number)
     if (dwfl.frame_register(frame, number, memory, &ops, &count))
         return INT32_MIN;
     if (!count)
-        return ops ? INT32_MIN : 0; /* it is lost; it is as it was */
+        return ops ? INT32_MIN : 0; /* the register is lost; it is unchanged */
     bool saved = count == 2 && ops[0].atom == DW_OP_FRAME && ops[1].atom == DW_OP_PLUS;
     int64_t offset = saved ? (int64_t)ops[1].number : 0;
     return offset < 0 && offset > INT16_MIN ? (int32_t)offset : INT32_MIN;

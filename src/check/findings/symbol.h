@@ -1,5 +1,5 @@
-/* Functions, files and lines of addresses in the program. libdw reads them from the program's debugging information, if
- * it is installed (Debian: libdw1); else the module and the offset in it are given, for addr2line(1). */
+/* Functions, files and lines of addresses in the program. libdw, if it is installed (Debian: libdw1), reads them from
+ * the program's debugging information; else there are the module and the offset in it, for addr2line(1). */
 #pragma once
 
 #include <stdatomic.h>
@@ -16,7 +16,7 @@ struct symbol {
     char path[512];     /* as the compiler wrote it */
     int line;           /* 0: not known */
     char module[128];   /* the path of the program or library, without its directories */
-    size_t offset;      /* the address's in the module */
+    size_t offset;      /* of the address in the module */
 };
 
 /* Loads libdw, before other threads call verbs. */
@@ -30,17 +30,17 @@ void symbol_find(const void *address, struct symbol *);
  * The result is cached, so asking again costs a load. Thread-safe. */
 bool symbol_is_wrapper(const void *address);
 
-/* How the frame of the function at a return address leads to its caller's. */
+/* How the frame of the function at a return address leads to the frame of its caller. */
 struct symbol_step {
     _Atomic uintptr_t address; /* 0: the entry is free. Written last; what is known never changes then, but `base` */
     _Atomic uint8_t base;      /* enum symbol_base */
-    int32_t frame;             /* the caller's stack pointer after its call is the base plus this; its return address is
+    int32_t frame;             /* the base plus this is the caller's stack pointer after the call; the return address is
                                   below that */
     int32_t saved;             /* where the caller's frame pointer is, from there; 0: still in its register */
     bool loses;                /* the caller's frame pointer is not known */
 };
 
-/* What the function at the return address finds its frame from. */
+/* The register from which the frame of the function at a return address is found. */
 enum symbol_base { SYMBOL_NO_BASE /* not known */, SYMBOL_STACK_POINTER, SYMBOL_FRAME_POINTER };
 
 enum { SYMBOL_STEPS = 4096, SYMBOL_NEAR = 8 };
@@ -51,11 +51,11 @@ static inline size_t symbol_place(const void *address, unsigned near)
     return (((uintptr_t)address * 0x9e3779b97f4a7c15ull >> 32) + near) % SYMBOL_STEPS;
 }
 
-/* Reads the table that exceptions use (.eh_frame). */
+/* Learns the step from the table that exceptions use (.eh_frame). */
 const struct symbol_step *symbol_learn(const void *address);
 
-/* Returns what is known of a return address; where there is no room for more, nothing is. Asking again costs a few
- * loads. Thread-safe. */
+/* Returns the step from the frame at a return address, with SYMBOL_NO_BASE if it is not known or there is no room for
+ * it. Asking again costs a few loads. Thread-safe. */
 static inline const struct symbol_step *symbol_step(const void *address)
 {
     const struct symbol_step *step = &symbol_steps[symbol_place(address, 0)];
@@ -63,7 +63,7 @@ static inline const struct symbol_step *symbol_step(const void *address)
     return __builtin_expect(known, 1) ? step : symbol_learn(address);
 }
 
-/* Takes back what is known of the frame at this address. Thread-safe. */
+/* Forgets the step from the frame at this address, which was wrong. Thread-safe. */
 void symbol_distrust(const void *address);
 
 /* Writes "main (FILE:120)", "main (libx.so+0x1234)" or "libx.so+0x1234". */

@@ -1,4 +1,4 @@
-/* The events of librdmacm that were acknowledged, so that their memory is free. All is under the shadow's lock. */
+/* The events of librdmacm that were acknowledged, and whose memory is therefore free. Under the shadow's lock. */
 #pragma once
 
 #include "check/findings/place.h"

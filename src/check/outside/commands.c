@@ -4,7 +4,8 @@
 #include "check/hooks_call.h"
 #include "check/layer.h"
 
-/* A refusal of a `quiet` or `waits` command of ucma.def, or of a second disconnect, is not news. */
+/* The refusal of a `quiet` or `waits` command of ucma.def is no news, nor is that of a disconnect: it may be a second
+ * one. */
 enum how { told, quiet, waits };
 
 static bool is_news(enum how how, enum ucma_command_number number)

@@ -1,4 +1,4 @@
-/* The commands of librdmacm, also if libraries that the program loads later make them. */
+/* Sees the commands of librdmacm, also those of libraries that the program loads later. */
 #pragma once
 
 #include "calls/calls.h"

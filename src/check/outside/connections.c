@@ -27,7 +27,7 @@
     SEEN(int, establish, (struct rdma_cm_id *))                                                                        \
     SEEN(int, disconnect, (struct rdma_cm_id *))
 
-/* The library's own, in the order of `entries`; written before the program runs. */
+/* librdmacm's own functions, in the order of `entries`; written before the program runs. */
 static struct {
 #define SEEN(type, name, parameters) type(*name) parameters;
     SEEN_ALL
@@ -99,7 +99,7 @@ static int see_get_request(struct rdma_cm_id *listener, struct rdma_cm_id **id)
 
 /* -- events */
 
-/* An event of a request is its listener's until it is acknowledged. */
+/* Returns the identifier that waits for the acknowledgement: of a request for a connection the listener. */
 static const struct rdma_cm_id *owner_of(const struct rdma_cm_event *event)
 {
     return event->event == RDMA_CM_EVENT_CONNECT_REQUEST ? event->listen_id : event->id;
@@ -145,7 +145,8 @@ static int see_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_e
     return result;
 }
 
-/* A synchronous identifier has its last event to itself, whose memory may be that of an earlier one. */
+/* librdmacm itself fetches the events of a synchronous identifier, unseen, and they may have the memory of earlier
+ * ones. */
 static bool is_any_synchronous(void)
 {
     const struct shadow *shadow;
@@ -170,7 +171,7 @@ static bool was_acknowledged(const struct rdma_cm_event *event)
     return first;
 }
 
-/* Counts before the library's function, which may wake a thread that destroys the identifier. */
+/* Counts before it calls the library, which may wake a thread that destroys the identifier. */
 static int see_ack_cm_event(struct rdma_cm_event *event)
 {
     if (event && was_acknowledged(event))
@@ -189,7 +190,7 @@ static int refuse_gone(const struct rdma_cm_id *id, const char *call)
     return errno = EINVAL, -1;
 }
 
-/* A synchronous call returns when the connection is there. */
+/* Notes the connection of a synchronous identifier, whose call returns when the connection is there. */
 static void note_synchronous(const struct rdma_cm_id *id)
 {
     shadow_lock();
@@ -253,7 +254,7 @@ static bool may_be_acknowledged(const struct rdma_cm_id *id)
     return may;
 }
 
-/* The library would wait for it, too. */
+/* Waits up to half a second for another thread's acknowledgement, for which the library would wait, too. */
 static void await_acknowledgements(const struct rdma_cm_id *id)
 {
     enum { STEP = 5000 /* us */, STEPS = 100 };
@@ -273,7 +274,7 @@ static void tell_destroying(const struct rdma_cm_id *id, bool keeps_qp)
     shadow_unlock();
 }
 
-/* Notes the end before the library frees the object, as another may then get its address. */
+/* Notes the end before the library frees the object, as another object may get its address then. */
 static void note_end(enum shadow_kind kind, const void *handle)
 {
     struct place here;
@@ -333,8 +334,8 @@ static const struct imports_entry entries[] = {
 #undef SEEN
 };
 
-/* Older libraries lack some of the functions, which programs don't import then. The library itself is asked: in a
- * program at a fixed address a function may be a stub (outside/loaded.h), which would lead here. */
+/* An older librdmacm lacks some of the functions, which programs do not import then. dlsym asks the library itself: in
+ * a program at a fixed address the function's name may mean a stub (outside/loaded.h), which would lead here. */
 void connections_begin(void)
 {
     void *library = dlopen("librdmacm.so.1", RTLD_LAZY | RTLD_NOLOAD);

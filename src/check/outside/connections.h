@@ -1,5 +1,5 @@
-/* Calls of librdmacm, seen where the program and the libraries loaded with it import them (outside/loaded.h), since
- * that library keeps acknowledgements and channels to itself. */
+/* Sees calls of librdmacm where the program and the libraries loaded with it import them (outside/loaded.h), since that
+ * library hides its acknowledgements and channels. */
 #pragma once
 
 /* Does nothing if librdmacm is not loaded. Before the program runs. */

@@ -11,14 +11,14 @@
 #include "check/outside/losses.h"
 #include "check/shadow/memory.h"
 
-/* The functions that those below call, in the order of `entries`. */
+/* The functions that the replacements call, in the order of `entries`. */
 static struct {
     void (*free)(void *);
     void *(*realloc)(void *, size_t);
 } really = {free, realloc};
 
-/* Whether malloc_usable_size knows the memory that free does. Written in frees_begin. A program may have another
- * allocator without that function, and then the C library's has no sizes of its memory. */
+/* Whether malloc_usable_size knows the sizes of memory that free takes. It does not if the program has an allocator
+ * without that function. Written by frees_begin. */
 static bool has_sizes;
 
 static bool is_of_one_object(const void *one, const void *other)
@@ -27,7 +27,7 @@ static bool is_of_one_object(const void *one, const void *other)
     return dladdr(one, &info) && dladdr(other, &beside) && info.dli_fbase == beside.dli_fbase;
 }
 
-/* Notes memory that is freed, unless the lock is taken: this may run in a fork's handler, in a thread that holds it. */
+/* Notes memory that is freed, unless the lock is taken, which this thread itself may hold in a fork's handler. */
 static void note_freed(struct memory_loss *loss)
 {
     struct shadow *owner;
@@ -62,7 +62,7 @@ static void seen_free(void *memory)
     losses_end(&loss);
 }
 
-/* If the memory has moved, it was freed at the old address, which is only compared. */
+/* Memory that has moved was freed at its old address, which is only compared. */
 static void *seen_realloc(void *memory, size_t size)
 {
     struct memory_loss loss = begin_freeing(memory, "realloc", __builtin_return_address(0));

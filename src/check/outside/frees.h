@@ -1,5 +1,5 @@
-/* free(3) of the program and its libraries, seen where they import it: in those that were loaded before the checker
- * began, but not in the C library and those that the checker itself uses. */
+/* Sees free(3) and realloc(3) of the program and of the libraries that were loaded with it, but not of the C library
+ * and of those that the checker itself uses (outside/loaded.h). */
 #pragma once
 
 /* Sees these calls from now on. Before the program runs. */

@@ -7,7 +7,7 @@ static bool begins_with(const char *text, const char *beginning)
     return !strncmp(text, beginning, strlen(beginning));
 }
 
-/* The C library and its loader free what is theirs, and this library, and those that show lines, hold the checker's
+/* The C library, its loader and sanitizers free what is theirs, and libraries that show lines run under the checker's
  * locks. */
 static bool is_left_alone(const char *path, const char *except)
 {

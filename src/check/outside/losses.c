@@ -11,7 +11,7 @@
 #include "check/rule.h"
 #include "check/shadow/memory.h"
 
-/* Where the allocator's object is; nowhere if that is the C library. Written before the program runs. */
+/* The program or library that has the allocator; empty if that is the C library. Written before the program runs. */
 static struct {
     struct imports_range range;
     bool is_program;
@@ -45,7 +45,7 @@ void losses_begin(struct memory_loss *loss)
     shadow_unlock();
 }
 
-/* Reports work that the memory is taken from. */
+/* Reports work that uses the lost memory. True: there is such work. */
 static bool report_work(const struct memory_loss *loss)
 {
     struct shadow *owner;
@@ -58,8 +58,7 @@ static bool report_work(const struct memory_loss *loss)
 }
 
 /* Returns true if the program or library that gives the memory up has registered it. Otherwise a cache of registrations
- * may have done so, which keeps a region as long as the allocator has the memory, and deregisters it some time after
- * its hook was called (UCX). Takes locks of the loader. */
+ * may have done so, which deregisters a region some time after its hook was called (UCX). Takes locks of the loader. */
 static bool is_of_one_owner(const struct memory_loss *loss, const void *maker)
 {
     return !is_of_allocator(loss->caller) && object_of(loss->caller) == object_of(maker);
@@ -78,7 +77,7 @@ static bool find_next(const struct memory_loss *loss, uint64_t *serial, const vo
     return mr;
 }
 
-/* Reports the first region of the one who made the call, if it is registered still. */
+/* Reports the first region that the caller itself has registered, if it is registered still. */
 static void report_region(const struct memory_loss *loss)
 {
     uint64_t serial = 0;

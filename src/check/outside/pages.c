@@ -10,7 +10,7 @@
 
 enum { SLOTS = 1024, RELEASED = 64 };
 
-/* The handler of the signal reads them at any time, and a slot is used again for other pages. */
+/* The signal's handler reads the slots at any time, also while one is used again for other pages. */
 static struct slot {
     _Atomic(uintptr_t) begin, end; /* begin 0: free */
     _Atomic(const void *) toucher;
@@ -31,7 +31,7 @@ static bool is_between(uintptr_t at, uintptr_t begin, uintptr_t end)
     return begin && at >= begin && at < end;
 }
 
-/* True: the page is ours. Other pages that a program mapped there without a call that is seen can mostly be read. */
+/* True: the page can't be read, so it is ours. Pages that the program mapped there unseen can mostly be read. */
 static bool is_closed(uintptr_t at)
 {
     char byte;

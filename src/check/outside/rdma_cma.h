@@ -14,7 +14,7 @@ enum rdma_cm_event_type {
     RDMA_CM_EVENT_DEVICE_REMOVAL = 11
 };
 
-enum { RDMA_MAX_INIT_DEPTH = 0xff }; /* the most that the device has */
+enum { RDMA_MAX_INIT_DEPTH = 0xff }; /* as initiator_depth: the most that the device has */
 
 struct rdma_event_channel {
     int fd;

@@ -9,14 +9,14 @@ enum { PLACES = 1 << 12 };
 static struct {
     void (*poison)(const volatile void *, size_t), (*unpoison)(const volatile void *, size_t);
     void (*release)(void *), (*acquire)(void *);
-} of_program; /* NULL: the program has it not; written before it runs */
+} of_program; /* NULL: the program lacks the function; written before the program runs */
 
 bool sanitizers_are_here;
 
-/* Addresses for ThreadSanitizer. */
+/* ThreadSanitizer orders accesses by addresses: these are the addresses of numbers. */
 static char places[PLACES];
 
-/* Where guarded accesses call functions of the C library, AddressSanitizer would see them. */
+/* AddressSanitizer sees guarded accesses of the library if they call functions of the C library. */
 #ifdef GUARDED_BY_JUMP
 enum { IS_SEEN = 1 };
 #else

@@ -6,21 +6,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Looks whether the program has them. Before the program runs. */
+/* Looks whether the program is built with them. Before the program runs. */
 void sanitizers_begin(void);
 
 /* True if the program has either. Written by sanitizers_begin. */
 extern bool sanitizers_are_here;
 
-/* Returns true if the program is built with AddressSanitizer, and the library can write memory that this calls
- * poisoned. */
+/* Returns true if the program is built with AddressSanitizer, and the library can write memory that is poisoned for the
+ * program. */
 bool sanitizers_poison(void);
 
 /* AddressSanitizer reports each access of the program between the two calls. */
 void sanitizers_hide(const void *, size_t);
 void sanitizers_show(const void *, size_t);
 
-/* A thread that calls sanitizers_follow has seen everything that others did before sanitizers_precede with that number,
- * for ThreadSanitizer. Some numbers are the same to it, which may hide a race. */
+/* For ThreadSanitizer all that threads did before sanitizers_precede happens before sanitizers_follow with the same
+ * number returns. It can't tell some numbers apart, which may hide a race. */
 void sanitizers_precede(uint64_t number);
 void sanitizers_follow(uint64_t number);

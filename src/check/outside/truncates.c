@@ -8,7 +8,7 @@
 #include "check/outside/loaded.h"
 #include "check/outside/losses.h"
 
-/* The functions that those below call, in the order of `entries`. */
+/* The functions that the replacements call, in the order of `entries`. */
 static struct {
     int (*ftruncate)(int, off_t);
     int (*ftruncate64)(int, off64_t);
@@ -18,7 +18,7 @@ static struct {
     int (*fallocate64)(int, int, off64_t, off64_t);
 } really = {ftruncate, ftruncate64, truncate, truncate64, fallocate, fallocate64};
 
-/* Any memory may be a file's. */
+/* Begins a call that cuts a file, of which any memory may be a mapping. */
 static struct memory_loss begin_cutting(const char *call, const void *caller)
 {
     struct memory_loss loss = {MEMORY_EMPTIED, call, caller, .length = SIZE_MAX};
@@ -26,7 +26,7 @@ static struct memory_loss begin_cutting(const char *call, const void *caller)
     return loss;
 }
 
-/* Pages that are cut in part stay. */
+/* Ends a call that has cut the file's bytes from `from` to `to`. Pages that are cut in part stay. */
 static void end_cutting(struct memory_loss *loss, const struct stat *file, uint64_t from, uint64_t to)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), block = (uint64_t)file->st_blksize;
@@ -42,7 +42,7 @@ static void note_cut(struct memory_loss *loss, int failed, const struct stat *fi
         end_cutting(loss, file, (uint64_t)file->st_size, UINT64_MAX);
 }
 
-/* Defines a function like ftruncate or truncate, whose file `look` finds. */
+/* Defines a replacement of ftruncate or truncate; `look` is fstat or stat. */
 #define CUTS(name, text, of, size_type, look)                                                                          \
     static int seen_##name(of file, size_type size)                                                                    \
     {                                                                                                                  \
@@ -57,7 +57,7 @@ CUTS(ftruncate64, "ftruncate", int, off64_t, fstat)
 CUTS(truncate, "truncate", const char *, off_t, stat)
 CUTS(truncate64, "truncate", const char *, off64_t, stat)
 
-/* The pages after a range that collapses are moved, too. */
+/* Notes a hole. A range that collapses moves all pages after it, too. */
 static void note_hole(struct memory_loss *loss, int file, int mode, uint64_t from, uint64_t length)
 {
     struct stat status;

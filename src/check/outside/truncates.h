@@ -1,4 +1,4 @@
-/* The program's calls that cut files, or holes into files: pages of their mappings go with them. */
+/* Sees the program's calls that cut files or punch holes into them, and so take pages from mappings of the files. */
 #pragma once
 
 /* Sees these calls from now on, of the program and the libraries that were loaded with it. Before the program runs. */

@@ -13,7 +13,7 @@
 #include "check/rule.h"
 #include "check/shadow/memory.h"
 
-/* Linux 5.18 and 5.7 have these. */
+/* Linux has these since 5.18 and 5.7. */
 #ifndef MADV_DONTNEED_LOCKED
 enum { MADV_DONTNEED_LOCKED = 24 };
 #endif
@@ -21,7 +21,7 @@ enum { MADV_DONTNEED_LOCKED = 24 };
 enum { MREMAP_DONTUNMAP = 4 };
 #endif
 
-/* The functions that those below call, in the order of `entries`. */
+/* The functions that the replacements call, in the order of `entries`. */
 static struct {
     int (*munmap)(void *, size_t);
     int (*brk)(void *);
@@ -93,7 +93,7 @@ static void *seen_sbrk(intptr_t increment)
     return before;
 }
 
-/* Returns true if the pages there stay: they are mapped anew from the same place of their file. */
+/* Returns true if the pages stay, as they are mapped anew from the same place of their file. */
 static bool stays(const struct memory_loss *loss, int flags, int file, off64_t offset)
 {
     struct stat status;
@@ -104,7 +104,7 @@ static bool stays(const struct memory_loss *loss, int flags, int file, off64_t o
     return same;
 }
 
-/* Begins a mapping, which takes pages only at a fixed place. One without any right is how some allocators unmap. */
+/* Begins a mapping, which takes pages only at a fixed place. Some allocators unmap by a mapping without any right. */
 static struct memory_loss begin_mapping(const char *call, void *at, size_t length, int protection, int flags,
                                         const void *caller)
 {
@@ -130,8 +130,8 @@ static void end_mapping(const struct memory_loss *loss, const void *result, int 
 MAPS(mmap, off_t)
 MAPS(mmap64, off64_t)
 
-/* The fourth argument says whether there is a fifth. The pages move, or those behind the new end are unmapped. With a
- * `length` of 0 pages are shared, and stay. */
+/* The argument `flags` says whether there is a fifth one. The pages move, or those after the new end are unmapped. With
+ * a `length` of 0 the pages are mapped a second time, and stay. */
 static void *seen_mremap(void *from, size_t length, size_t wanted, int flags, ...)
 {
     const void *caller = __builtin_return_address(0);
@@ -156,12 +156,13 @@ static void *seen_mremap(void *from, size_t length, size_t wanted, int flags, ..
     return result;
 }
 
-/* Of a file's shared mapping only the references go, and the kernel keeps pages of MADV_FREE that are pinned. */
+/* Returns true if the advice takes pages away. MADV_FREE does not, as the kernel keeps pages that are pinned. */
 static bool empties(int advice)
 {
     return advice == MADV_DONTNEED || advice == MADV_DONTNEED_LOCKED || advice == MADV_REMOVE;
 }
 
+/* Returns true if the pages stay: a shared mapping of a file loses only its references to them. */
 static bool keeps_pages(const struct memory_loss *loss)
 {
     if (!loss->before || !shadow_try_lock())
@@ -182,7 +183,7 @@ static int seen_madvise(void *memory, size_t length, int advice)
     return result;
 }
 
-/* The length of what is attached is that of the mapping in which a region was registered. */
+/* shmdt is not told the length, so that of the mapping in which a region was registered is taken. */
 static int seen_shmdt(const void *memory)
 {
     size_t length = 0;

@@ -1,4 +1,4 @@
-/* The needs of addresses on adapters. */
+/* Adapters need a hop limit, GIDs of one family, and address handles that live as long as their datagrams. */
 #include "calls/questions.h"
 #include "check/hooks.h"
 #include "wire/grh.h"

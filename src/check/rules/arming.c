@@ -5,7 +5,7 @@
 #include "calls/questions.h"
 #include "check/hooks.h"
 
-/* Another event is there, so that the thread does not wait for this queue. */
+/* Returns true if an event of another CQ is there, so that the thread does not wait for this CQ. */
 static bool has_other_event(const struct shadow *channel, const struct shadow *cq)
 {
     const struct shadow *other;
@@ -16,7 +16,7 @@ static bool has_other_event(const struct shadow *channel, const struct shadow *c
     return false;
 }
 
-/* The last poll was this thread's and left entries, and all of them were there when the queue was armed. */
+/* Returns how many entries this thread's last poll left; 0: none, or the CQ got others after it was armed. */
 static uint32_t count_left(const struct shadow *channel, const struct shadow *cq)
 {
     struct calls_cq_entries entries;

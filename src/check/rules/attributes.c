@@ -7,7 +7,7 @@ static void note(const struct shadow *qp, enum rule rule, const char *what)
     finding_add(HOOKS_ABOUT(rule, qp), "Queue pair 0x%x has %s", qp->number, what);
 }
 
-/* A value that a program has queried from the device is right on others, too. */
+/* A value that is this device's maximum is not reported: a program that queries it is right on other devices, too. */
 static void judge_depth(const struct shadow *qp, unsigned depth, const char *attribute)
 {
     enum { USUAL = 16 };

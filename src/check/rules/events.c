@@ -1,17 +1,17 @@
-/* Each event is acknowledged, and no more, before its object is destroyed. */
+/* As many events of an object are acknowledged as were fetched, before it is destroyed. */
 #include <unistd.h>
 
 #include "check/hooks.h"
 #include "check/shadow/event_count.h"
 #include "diag/sentence.h"
 
-/* A child of a fork counts on from its parent's, and the library does not wait there. */
+/* In the child of a fork the counts go on from the parent's, and the library does not wait. */
 static bool is_of_parent(const struct shadow *shadow)
 {
     return shadow_is_child && shadow->process != getpid();
 }
 
-/* Another thread may be about to acknowledge what it has fetched, for which the call waits. */
+/* Leaves out events that another thread has fetched: it may acknowledge them while the call waits. */
 static void judge_missing(const struct shadow *shadow)
 {
     if (!event_count_open(shadow) || event_count_is_others(shadow))

@@ -2,7 +2,7 @@
 #include "base/likely.h"
 #include "check/hooks.h"
 
-/* Returns true if the completion may be of other work, which has the same wr_id, and is of another kind or place. */
+/* Returns true if the completion may be of other work with the same wr_id, of another kind or place of post. */
 static bool may_be_other(const struct shadow *qp, const struct wqe *wqe)
 {
     const struct wqe_queue *receives = qp->qp.srq ? &qp->qp.srq->srq.receives : &qp->qp.receives;
@@ -17,7 +17,7 @@ static bool may_be_other(const struct shadow *qp, const struct wqe *wqe)
     return wqe->flags & WQE_UNSURE;
 }
 
-/* The errors after the first are its consequences. */
+/* Reports the first error alone: the later ones are its consequences. */
 cold static void name_error(struct shadow *qp, struct wqe *wqe, const struct calls_completion *completion)
 {
     if (qp->qp.ended || wqe->wr_id != completion->wr_id)

@@ -1,9 +1,9 @@
-/* The pages of a region stay the region's until it is deregistered. */
+/* A region keeps its pages until it is deregistered. */
 #include "calls/questions.h"
 #include "check/hooks.h"
 #include "check/rule.h"
 
-/* A mapping that is not known has no end. */
+/* Notes the mapping that has the region's memory; a mapping that is not known has no end. */
 static void registered(struct shadow *mr)
 {
     if (!mr->mr.address || !rule_chosen.rules[RULE_REGION_GIVEN_UP] ||

@@ -1,4 +1,4 @@
-/* The elements of a list name memory of a region that lives, is long enough, and is of the queue's domain. */
+/* Each element of a list is within a region that lives and is of the queue's protection domain. */
 #include <stdio.h>
 
 #include "calls/questions.h"
@@ -16,7 +16,7 @@ static bool is_of_other_domain(const struct shadow *owner, const struct shadow *
     return pd && other && calls_questions->protection(pd) != calls_questions->protection(other);
 }
 
-/* False: the element is in the region, or the region has no addresses in this process. */
+/* Writes by how much the element is outside. False: it is in the region, or that has no addresses in this process. */
 static bool is_outside(const struct ibv_sge *sge, const struct shadow_mr *mr, char *why)
 {
     uint64_t offset = sge->addr - mr->iova, left = offset <= mr->length ? mr->length - offset : 0;
@@ -35,7 +35,7 @@ static bool is_outside(const struct ibv_sge *sge, const struct shadow_mr *mr, ch
     return true;
 }
 
-/* The region that the element does not fit; NULL: it fits, or nothing is known of the region. */
+/* Finds the region that the element does not fit, and writes why. NULL: it fits, or no region is known. */
 static const struct shadow *find_wrong(const struct shadow *owner, const struct ibv_sge *sge, char *why)
 {
     const struct shadow *mr = shadow_find_number(SHADOW_MR, sge->lkey);

@@ -5,8 +5,8 @@
 #include "check/hooks.h"
 #include "diag/sentence.h"
 
-/* A child of a fork owns nothing of its parent's. Objects that end with a context belong to it, and librdmacm keeps
- * those that it opens. */
+/* Returns true if this process has left the object (with a context: the object in that context). A context that is
+ * being closed is not left, and neither is one that librdmacm has opened and keeps. */
 static bool is_left(const struct shadow *shadow, const struct ibv_context *context)
 {
     bool is_context = shadow->kind == SHADOW_CONTEXT, kept = is_context && (context || shadow->created.left_out);
@@ -21,7 +21,7 @@ static const struct wqe *find_signalled(const struct wqe_queue *sends)
     return at < sends->count ? wqe_at(sends, at) : NULL;
 }
 
-/* Where several threads post, a completion may be polled before its post is noted here. */
+/* Asks the library, as a completion may be polled before its post is noted here, where several threads post. */
 static bool was_polled(const struct shadow *qp)
 {
     return calls_questions->qp_is_polled(qp->handle);
@@ -39,7 +39,7 @@ static void report_sends(const struct shadow *qp)
                 wqe_name(first), (unsigned long long)first->wr_id);
 }
 
-/* Completions of sends are reported with their queue pair. */
+/* Reports completions of receives; those of sends are reported with their queue pair. */
 static void report_entries(const struct shadow *cq)
 {
     struct calls_cq_entries entries;
@@ -50,7 +50,7 @@ static void report_entries(const struct shadow *cq)
                 entries.waiting, entries.waiting == 1 ? " that was" : "s that were");
 }
 
-/* Completions of this queue pair never come. */
+/* Notes that completions of this queue pair, which is being destroyed, never come. */
 static void note_lost(const struct shadow *qp)
 {
     const struct wqe *first = find_signalled(&qp->qp.sends);
@@ -87,7 +87,7 @@ static void destroying(struct shadow *shadow)
         note_lost(shadow);
 }
 
-/* A closed context's objects are destroyed before it is reported. */
+/* The objects of a closed context are destroyed by now, so its CQs can't be asked for entries. */
 static void report_unpolled(const struct ibv_context *context)
 {
     struct shadow *shadow;

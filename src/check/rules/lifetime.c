@@ -1,4 +1,5 @@
-/* A destroyed object is not used, a SINGLE_THREADED CQ is one thread's at a time, and refused calls have a place. */
+/* A destroyed object is not used, and one thread at a time polls a SINGLE_THREADED CQ. Refused calls are reported, too.
+ */
 #include <string.h>
 
 #include "check/hooks.h"

@@ -6,7 +6,7 @@
 
 #include "check/hooks.h"
 
-/* Returns true if the process has a limit: one that may lock all memory has none. */
+/* Returns true unless the process may lock all memory (CAP_IPC_LOCK). */
 static bool is_limited(void)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -35,7 +35,7 @@ static uint64_t bytes_of(const struct shadow *shadow)
     return (uint64_t)cap->max_send_wr * SEND + receives * PIECE;
 }
 
-/* The same of all queues of this process. */
+/* The least that mlx5 takes for all queues of this process. */
 static uint64_t find_queues(void)
 {
     uint64_t bytes = 0;
@@ -45,7 +45,7 @@ static uint64_t find_queues(void)
     return bytes;
 }
 
-/* Reports an object that makes regions and queues too much together, where regions alone are not. */
+/* Reports an object with which regions and queues together exceed the limit, where the regions alone do not. */
 static void judge_sum(const struct shadow *shadow, uint64_t limit)
 {
     uint64_t pinned = shadow_pinned(), queues = find_queues();

@@ -28,7 +28,7 @@ static void compare_ways(const struct shadow *qp, const struct shadow_connection
         report_difference(qp, RULE_PEERS_DISAGREE, text);
 }
 
-/* Compares the accesses that each lets the other do. */
+/* Compares what the two queue pairs let each other do. */
 static void compare_access(const struct shadow *qp, const struct shadow_connection *peer)
 {
     enum { REMOTE = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC };
@@ -42,7 +42,7 @@ static void compare_access(const struct shadow *qp, const struct shadow_connecti
     report_difference(qp, RULE_ACCESS_DIFFERS, text);
 }
 
-/* The later of the two. */
+/* Called for the later one of the two queue pairs. */
 static void met(struct shadow *qp, const struct shadow_connection *peer)
 {
     const struct shadow_connection *own = &qp->qp.connection;

@@ -16,7 +16,7 @@ static void taken(struct shadow *owner, const struct wqe *wqe)
                 cq->cq.entries, cq->cq.due, wqe_name(wqe), owner->number);
 }
 
-/* Another thread may have polled meanwhile, and made room. */
+/* Counts the sends again, as another thread may have polled since the refusal, and made room. */
 static void refused(struct shadow *qp, const struct shadow_refused *post)
 {
     const struct wqe_queue *sends = &qp->qp.sends;

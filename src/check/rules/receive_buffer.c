@@ -1,5 +1,5 @@
 /* The buffer of a receive is the device's until its completion was polled. Bytes that a message has overwritten can't
- * be compared any more, so the bytes beyond the message are: the last 4 KiB of the buffer, in eight parts. */
+ * be compared any more, so bytes beyond the message are compared: the last 4 KiB of the buffer, in eight parts. */
 #include <string.h>
 
 #include "calls/questions.h"
@@ -10,7 +10,7 @@
 
 enum { WINDOW = 4096, FILL = 0xa5, FILL_CHUNK = 512 };
 
-/* A short buffer's bytes themselves replace its hashes. */
+/* Returns true if `parts` has the buffer's bytes themselves, and not hashes. */
 static bool is_short(const struct wqe *wqe)
 {
     return wqe->length <= sizeof wqe->parts;

@@ -11,7 +11,7 @@ static void ran_out(struct shadow *qp, uint64_t naks)
         qp->number, (unsigned long long)naks, plural(naks));
 }
 
-/* Reports a queue below its limit again: the event was fetched and the queue refilled, but no limit armed. */
+/* Reports an SRQ that is below its limit again, as the limit was not set again when its event was fetched. */
 static void watch_limit(struct shadow *qp, struct wqe *wqe, const struct calls_completion *completion)
 {
     struct shadow *srq = wqe->flags & WQE_RECEIVE ? qp->qp.srq : NULL;

@@ -1,4 +1,4 @@
-/* Posts that were refused have their result looked at. */
+/* A program looks at the result of each post, and does not wait for work that was refused. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static void modified(struct shadow *qp, const struct ibv_qp_attr *attr, int mask
     refusals_drop(qp, true);
 }
 
-/* True if the queue has other work under way, or has failed, so that a thread may wait for that. */
+/* Returns true if the queue has other work under way, or has failed, so that a thread may wait for completions. */
 static bool has_more(struct shadow *owner, const struct shadow_refused *post)
 {
     if (owner->kind == SHADOW_SRQ)
@@ -62,7 +62,7 @@ static void idle(struct shadow *channel)
     refusals_each(channel, judge);
 }
 
-/* A poll that finds something ends the wait; of a full queue it makes room. */
+/* A poll that finds entries ends the wait. If the queue was full, the poll has made room, and the post is forgotten. */
 static void note_entry(struct shadow *owner, struct shadow_refused *post)
 {
     post->polls = 0;

@@ -37,7 +37,7 @@ static void report_use(const struct shadow *mr, const struct shadow *owner, cons
                 (unsigned long long)mr->mr.length, wqe_name(wqe), SHADOW_NAMED(owner), (unsigned long long)wqe->wr_id);
 }
 
-/* Reports work after the library has deregistered the region, which it may refuse. */
+/* Reports work that uses the region. Called once the library has deregistered it, which it may refuse. */
 static void destroyed(struct shadow *mr, uint64_t began)
 {
     const struct shadow *owner;
@@ -53,7 +53,7 @@ static void destroyed(struct shadow *mr, uint64_t began)
     }
 }
 
-/* Memory that has no address here is not looked at. */
+/* Returns true if the region lacks LOCAL_WRITE. Memory without an address in this process is not looked at. */
 static bool is_read_only(const struct ibv_sge *sge)
 {
     const struct shadow *mr = sge->length ? shadow_find_number(SHADOW_MR, sge->lkey) : NULL;
@@ -90,14 +90,14 @@ static void report_loss(const struct shadow *owner, const struct wqe *wqe, enum 
                 (unsigned long long)wqe->sges[0].addr);
 }
 
-/* The buffer could be read at the post. rules/send_buffer.c, which runs before, has tried again. */
+/* WQE_UNREADABLE: the buffer could be read at the post, but not when rules/send_buffer.c tried again just now. */
 static void completed(struct shadow *qp, struct wqe *wqe, const struct calls_completion *completion)
 {
     if (wqe->flags & WQE_UNREADABLE && is_registered(wqe))
         report_loss(qp, wqe, RULE_BUFFER_UNMAPPED, "was unmapped");
 }
 
-/* With a profile, which refuses it, this does not come here. */
+/* Reports a mapping that Linux does not pin. With a profile such a region is refused, and is not seen here. */
 static void registered(struct shadow *mr)
 {
     char name[VMA_NAME];

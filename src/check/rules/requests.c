@@ -1,4 +1,4 @@
-/* Work requests have the right memory of the peer and length of inline data, and builders are called in turn. */
+/* Work requests name the peer's memory and the length of inline data rightly, and builders are called in turn. */
 #include <infiniband/verbs.h>
 
 #include "base/likely.h"
@@ -30,7 +30,7 @@ cold static void judge_inline(struct shadow *qp, const struct wqe *wqe)
                 wqe_name(wqe), qp->number, wqe->length, qp->qp.inline_asked, (unsigned long long)wqe->wr_id);
 }
 
-/* With iWARP the data of a READ arrives as a write of the peer. */
+/* Judges the memory that a READ writes: with iWARP the data arrives as a write of the peer. */
 cold static void judge_sink(const struct shadow *qp, const struct wqe *wqe)
 {
     if (((const struct ibv_qp *)qp->handle)->context->device->transport_type != IBV_TRANSPORT_IWARP)

@@ -11,8 +11,9 @@ static bool is_same_buffer(const struct wqe *one, const struct wqe *other)
            one->sges[0].addr == other->sges[0].addr && one->sges[0].lkey == other->sges[0].lkey;
 }
 
-/* Compares the buffer with the previous work of the same thread and buffer, which had room to be inline: if the program
- * has filled it anew, that is reported, and not once more at the completion. True: `wqe->hash` is known now. */
+/* Looks whether the program has filled the buffer of the previous work anew, if this thread posted that from the same
+ * address, and it had room to be inline. If so, reports it, and not again at its completion. True: `wqe->hash` is
+ * known. */
 static bool compare_previous(struct shadow *qp, struct wqe *wqe)
 {
     const struct wqe_queue *sends = &qp->qp.sends;

@@ -1,12 +1,12 @@
-/* A program touches no buffer of a receive, READ or atomic before the completion: with --check=pages, and what
- * sanitizers of the program report. */
+/* A program touches no buffer of a receive, READ or atomic before the completion. --check=pages shows that, and so do
+ * the program's sanitizers, which are told of the buffers. */
 #include "base/own_code.h"
 #include "check/hooks.h"
 #include "check/outside/pages.h"
 #include "check/outside/sanitizers.h"
 #include "check/shadow/memory.h"
 
-/* Returns true if the region's addresses are the memory's own, so that the memory is found again without the region. */
+/* Returns true if each element names memory by its real address, so that it is found again without the region. */
 static bool is_plain(const struct wqe *wqe)
 {
     for (unsigned at = 0; at < wqe->count; at++)
@@ -22,7 +22,7 @@ static void hide(struct wqe *wqe)
         sanitizers_hide((const void *)(uintptr_t)wqe->sges[at].addr, wqe->sges[at].length);
 }
 
-/* The serial of a queue pair is the number of all its sends, for the receives of its peer. */
+/* Each send also precedes by the serial of its queue pair, which receives of the peer follow. */
 static void precede(struct shadow *owner, struct wqe *wqe)
 {
     if (!sanitizers_are_here)
@@ -45,7 +45,7 @@ static void follow(struct shadow *qp, struct wqe *wqe)
         sanitizers_follow(peer->serial);
 }
 
-/* The last of the files that look at buffers at the post. */
+/* Protects buffers after all other rules have looked at them: rules.def has this file last. */
 static void protect_targets(struct shadow *owner, struct wqe *wqe)
 {
     for (unsigned at = 0; rule_chosen.pages && wqe->flags & WQE_WRITES && at < wqe->count; at++)

@@ -6,7 +6,7 @@ struct shadow *created_enter(enum shadow_kind kind, const void *handle, const st
     struct place here;
     place_here(&here);
     hooks_see_place(&here, "A call that makes an object");
-    if (kind == SHADOW_CQ || kind == SHADOW_SRQ) /* other objects are the kernel's, which takes them from a child */
+    if (kind == SHADOW_CQ || kind == SHADOW_SRQ) /* a child may make other objects: they are in the kernel */
         hooks_see_use(SHADOW_CONTEXT, context, "A call that makes a queue");
     shadow_lock();
     struct shadow *shadow = shadow_add(kind, handle, subject.number, &here);

@@ -1,4 +1,4 @@
-/* The common part of the functions around creating calls. */
+/* What the functions around creating calls have in common. */
 #pragma once
 
 #include <errno.h>
@@ -12,7 +12,7 @@ struct shadow *created_enter(enum shadow_kind, const void *handle, const struct 
 /* The thread domain of a parent domain, or NULL. Under the lock. */
 const void *created_td_of(const struct ibv_pd *);
 
-/* The object that a call has made; NULL: the call was refused, and the hooks of rules are called. */
+/* The object that a call has made. NULL: the call was refused, and the hooks of the rules are called. */
 #define CREATED(made, name)                                                                                            \
     __extension__({                                                                                                    \
         __auto_type created_seen = made;                                                                               \
@@ -21,5 +21,5 @@ const void *created_td_of(const struct ibv_pd *);
         created_seen;                                                                                                  \
     })
 
-/* CREATED for a call whose result is 0 or errno. */
+/* The same for a call that returns 0, an error number, or a number below 0 with errno set; returns that result. */
 int created_result(int result, const char *call);

@@ -3,6 +3,6 @@
 
 #include "check/hooks_call.h"
 
-/* The thread is in a call on this object until domain_leave. Nothing happens for NULL, and without a thread domain. */
+/* Notes that this thread is in a call on the object until domain_leave. Does nothing for NULL or without a domain. */
 void domain_enter(const struct shadow *, const char *call);
 void domain_leave(const struct shadow *);

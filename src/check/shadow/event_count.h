@@ -1,10 +1,10 @@
-/* The events of an object: those that the program has fetched, and those that it has acknowledged. */
+/* Counts the events of an object that the program has fetched, and those that it has acknowledged. */
 #pragma once
 
 #include "check/shadow/shadow.h"
 
-/* Counts events of an object, if it is known; notes the place where more have been acknowledged than fetched. Takes the
- * shadow's lock. */
+/* Counts events of an object, if it is known. Notes the place of the first acknowledgement that is one too many. Takes
+ * the shadow's lock. */
 void event_count(enum shadow_kind, const void *handle, unsigned fetched, unsigned acknowledged);
 
 /* --- under the lock */
@@ -15,5 +15,5 @@ unsigned event_count_open(const struct shadow *);
 /* The number of events that were acknowledged and not fetched. */
 unsigned event_count_excess(const struct shadow *);
 
-/* Returns true if the thread that fetched the last event is not this one: it may be about to acknowledge it. */
+/* Returns true if another thread fetched the last event, which it may be about to acknowledge. */
 bool event_count_is_others(const struct shadow *);

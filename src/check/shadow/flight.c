@@ -5,7 +5,7 @@
 
 #include "check/shadow/memory.h"
 
-enum { FLIGHT_MOST = 1 << 16 }; /* more work is forgotten: its completions are somewhere unseen */
+enum { FLIGHT_MOST = 1 << 16 }; /* more work is forgotten, as its completions are polled unseen */
 
 struct wqe_queue *flight_receives(struct shadow *owner)
 {
@@ -61,7 +61,7 @@ static uint8_t flags_of_send(const struct shadow *qp, enum ibv_wr_opcode opcode,
     return (uint8_t)flags;
 }
 
-/* The addresses of all operations are at one place. */
+/* `remote_addr` is at the same place in wr.rdma and in wr.atomic. */
 static void set_remote(struct wqe *wqe, const struct ibv_send_wr *wr)
 {
     bool atomic = wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
@@ -120,7 +120,7 @@ uint64_t flight_begin_batch(struct shadow *qp)
     return first;
 }
 
-/* The search begins with the newest, since this call's work is among them. */
+/* Searches from the newest work back, since the work of this call is among the newest. */
 void flight_end(struct shadow *owner, struct wqe_queue *queue, uint64_t first, unsigned taken, unsigned count)
 {
     shadow_assert_locked();
@@ -156,7 +156,7 @@ static void end_wqe(struct shadow *qp, struct wqe_queue *queue, uint32_t at, con
         memory_note_written(&wqe);
 }
 
-/* Unsignalled work before the one at `until`. */
+/* Ends the unsignalled work before the work at `until`. */
 static void end_silent(struct shadow *qp, uint32_t until, const struct calls_completion *completion)
 {
     struct wqe_queue *queue = &qp->qp.sends;
@@ -199,7 +199,7 @@ static void complete_send(struct shadow *qp, const struct calls_completion *comp
 }
 
 /* Queue pairs of an SRQ complete its receives in any order, so any receive of the same wr_id may have completed. False:
- * no other receive nearby has it. */
+ * no other receive nearby has this wr_id. */
 static bool doubt_others(struct wqe_queue *queue, uint32_t at)
 {
     enum { NEAR = 64 };

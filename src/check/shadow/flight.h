@@ -12,7 +12,7 @@ uint64_t flight_begin_sends(struct shadow *qp, const struct ibv_send_wr *, const
 /* `owner` is a QP or an SRQ. */
 uint64_t flight_begin_receives(struct shadow *owner, const struct ibv_recv_wr *, const void *posted);
 
-/* The post has returned: it took the first `taken` of the `count` work requests that began at `first`. */
+/* The post has returned. The library took the first `taken` of the `count` work requests that began at `first`. */
 void flight_end(struct shadow *owner, struct wqe_queue *, uint64_t first, unsigned taken, unsigned count);
 
 /* Enters the work of a batch of builders. Returns the argument `first` of flight_end. */

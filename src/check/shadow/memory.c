@@ -35,7 +35,7 @@ void memory_bound(struct wqe *wqe)
     }
 }
 
-/* Returns true if work may use some of these bytes. Quick where it does not. */
+/* Returns true if the work may use some of these bytes; a quick look before an exact one. */
 static bool may_use(const struct wqe *wqe, const char *begin, const char *end)
 {
     return wqe->lowest < end && begin < wqe->end;
@@ -54,7 +54,7 @@ static uint64_t mix(uint64_t hash, uint64_t word)
     return hash ^ hash >> 32;
 }
 
-/* Four at a time, since one multiplication need not wait for the other three. */
+/* Mixes four words at a time, since one multiplication need not wait for the other three. */
 static uint64_t hash_words(uint64_t hash, const uint64_t *words, size_t count)
 {
     uint64_t lanes[4] = {hash, 1, 2, 3};
@@ -67,7 +67,7 @@ static uint64_t hash_words(uint64_t hash, const uint64_t *words, size_t count)
     return mix(mix(mix(lanes[0], lanes[1]), lanes[2]), lanes[3]);
 }
 
-/* The memory may be gone, so it is copied, and the caller is between guard_begin and guard_end. */
+/* Copies the memory, which may be gone; the caller is between guard_begin and guard_end. */
 static bool hash_short(uint64_t *hash, const char *from, size_t length)
 {
     uint64_t words[SHORT / sizeof(uint64_t)];
@@ -206,7 +206,7 @@ static bool is_target(const struct wqe_queue *queue, const struct piece *piece, 
     return false;
 }
 
-/* The device may have written what the program has not polled yet, for any queue. */
+/* Returns true if work in flight of any queue may write these bytes: its completion is not polled yet. */
 static bool is_any_target(const struct piece *piece, const struct wqe *except)
 {
     const struct shadow *shadow;
@@ -242,7 +242,7 @@ static bool overlaps(const struct wqe *one, const struct wqe *other)
     return false;
 }
 
-/* `fenced`: READs and atomics among the first `fenced` have ended before this work begins. */
+/* Finds a conflict. READs and atomics among the first `fenced` have ended before this work begins. */
 static const struct wqe *find_conflict(const struct wqe_queue *queue, uint32_t fenced, const struct wqe *wqe)
 {
     for (uint32_t at = 0; at < queue->count; at++) {
@@ -256,7 +256,7 @@ static const struct wqe *find_conflict(const struct wqe_queue *queue, uint32_t f
     return NULL;
 }
 
-/* How many sends are before the last fence that this send waits for: its own, or one of earlier work. */
+/* Returns how many sends are before the last fence that this send waits for: its own, or that of earlier work. */
 static uint32_t count_fenced(const struct wqe_queue *sends, const struct wqe *send)
 {
     uint32_t count = sends->count;
@@ -300,7 +300,7 @@ static bool uses_piece(const struct wqe *wqe, const struct piece *piece)
     return false;
 }
 
-/* `moment` of the piece: the one before which the work was posted. */
+/* Finds work that uses the piece and was posted before its `moment`. */
 static const struct wqe *find_user(const struct wqe_queue *queue, const struct piece *piece)
 {
     for (uint32_t at = 0; at < queue->count; at++) {
@@ -323,7 +323,7 @@ static const struct wqe *find_user_of(const struct shadow *owner, const struct p
     return wqe ? wqe : find_user(&owner->qp.receives, piece);
 }
 
-/* The child of a fork frees and unmaps its copies of its parent's memory. */
+/* Leaves out the parent's objects: the child of a fork frees and unmaps copies of its parent's memory. */
 static bool is_own(const struct shadow *shadow)
 {
     return !shadow_is_child || shadow->process == getpid();
@@ -352,7 +352,7 @@ static bool is_pinned(const struct shadow *shadow)
            is_own(shadow);
 }
 
-/* Where the byte at this address was in the file of the region's mapping. */
+/* The offset of the byte at this address in the file of the mapping. */
 static uint64_t offset_of(const struct vma *mapping, const char *address)
 {
     return mapping->offset + ((uintptr_t)address - mapping->begin);

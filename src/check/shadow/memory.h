@@ -9,15 +9,15 @@
 
 struct shadow;
 
-/* Where the bytes of an element are in this process; NULL: the region of its key has no address here, or does not
- * exist. */
+/* Where the bytes of an element are in this process; NULL: the region of its key has no address here, does not have all
+ * the bytes, or does not exist. */
 char *memory_at(const struct ibv_sge *);
 
 /* Sets `lowest` and `end` of new work. */
 void memory_bound(struct wqe *);
 
-/* Writes a hash of its buffers' bytes: all, or a sample of long buffers. False: they can't be read, or are not known.
- */
+/* Writes a hash of the buffers' bytes: of all, or of a sample where they are long. False: they can't be read, or are
+ * not known. */
 bool memory_hash(const struct wqe *, uint64_t *hash);
 
 /* Copies the bytes of an element. False: they can't be read, or are not known. */
@@ -41,8 +41,8 @@ void memory_note_written(const struct wqe *);
  * that is no longer known. */
 bool memory_may_be_written(const struct wqe *);
 
-/* What a call does with memory of the program: nothing is there afterwards; other memory is mapped there; it has other
- * pages, as they are written or read; the allocator has it. */
+/* What is at the memory after a call of the program: nothing; other memory, which is mapped there; new pages, once it
+ * is written or read; memory that the allocator has. */
 enum memory_loss_kind { MEMORY_UNMAPPED, MEMORY_REPLACED, MEMORY_EMPTIED, MEMORY_FREED };
 
 struct memory_loss {
@@ -52,7 +52,7 @@ struct memory_loss {
     uint64_t before;    /* the moment when the call began; 0: it is not looked at */
     const char *begin;
     size_t length;
-    struct vma file; /* where the bytes from `offset` to `file_end` of a file are lost; no inode: those at `begin` */
+    struct vma file; /* the file whose bytes from `offset` to `file_end` are lost; inode 0: the bytes at `begin` are */
     uint64_t file_end;
 };
 
@@ -60,20 +60,20 @@ struct memory_loss {
  * call, and its owner; or NULL. */
 const struct wqe *memory_find_user(const struct memory_loss *, struct shadow **owner);
 
-/* Finds a region of this process that has some of the bytes (MEMORY_FREED: that has none besides), was registered
- * before the call, and has a serial above `after`: the first one; or NULL. Regions without an address here, and
- * on-demand ones, which follow the program's memory, are left out. */
+/* Finds the first region of this process that has some of the bytes (MEMORY_FREED: and no others), was registered
+ * before the call, and has a serial above `after`; or NULL. Regions without an address here, and on-demand ones, which
+ * follow the program's memory, are left out. */
 struct shadow *memory_find_region(const struct memory_loss *, uint64_t after);
 
-/* Returns true if a region with some of these bytes was registered in a shared mapping. */
+/* Returns true if a region with some of the lost bytes was registered in a shared mapping. */
 bool memory_is_shared(const struct memory_loss *);
 
-/* Returns true if it was registered in a shared mapping of the file with this inode, whose byte at `begin` is the one
- * at this offset. */
+/* Returns true if such a region was registered in a shared mapping of the file with this inode, which has the byte at
+ * this offset at `begin`. */
 bool memory_is_of_file(const struct memory_loss *, uint64_t inode, uint64_t offset);
 
-/* The bytes from this address on of the shared mapping that begins there, in which a region was registered; 0: no
- * region was. */
+/* The length of the shared mapping that begins at this address, in which a region was registered; 0: no region was
+ * registered there. */
 size_t memory_attached(const char *begin);
 
 /* Finds work in flight that writes bytes which this work, about to be posted to `owner`, reads or writes, or reads

@@ -14,7 +14,7 @@ void refusals_keep(struct shadow *owner, const struct shadow_refused *post)
     atomic_store_explicit(&refusals_kept, true, memory_order_relaxed);
 }
 
-/* A queue pair waits for its receives by the CQ of these, and for its sends by both, since the peer may answer. */
+/* A thread waits for receives at the receive CQ, and for sends at either CQ, since the peer may answer them. */
 void refusals_each(const struct shadow *cq_or_channel, void (*visit)(struct shadow *, struct shadow_refused *))
 {
     shadow_assert_locked();

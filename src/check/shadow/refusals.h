@@ -1,5 +1,5 @@
-/* Posts that were refused, and after which none of their queue was taken. All under the shadow's lock, except where
- * noted. */
+/* Keeps the last refused post of each queue until a later post of the queue is taken. All under the shadow's lock,
+ * except where noted. */
 #pragma once
 
 #include <stdatomic.h>
@@ -8,7 +8,7 @@
 
 extern _Atomic bool refusals_kept;
 
-/* True if there may be such a post: then waits and polls are looked at. Under no lock. */
+/* Returns true if a refused post may be kept, so that waits and polls are looked at. Under no lock. */
 static inline bool refusals_any(void)
 {
     return __builtin_expect(atomic_load_explicit(&refusals_kept, memory_order_relaxed), 0);
@@ -25,7 +25,7 @@ static inline struct shadow_refused *refusals_of(struct shadow *owner, bool rece
     return receive ? &owner->qp.refused_receive : &owner->qp.refused_send;
 }
 
-/* Forgets the post: a later one was taken, or nothing is awaited of this queue any more. */
+/* Forgets the kept post: a later one was taken, or nobody waits for completions of this queue any more. */
 static inline void refusals_drop(struct shadow *owner, bool receive)
 {
     shadow_assert_locked();

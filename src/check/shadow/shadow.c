@@ -21,7 +21,7 @@ static unsigned gone_count;
 static uint64_t moment;
 static uint64_t pinned; /* bytes, of the process `pinner` */
 static pid_t pinner;
-static _Atomic(uintptr_t) lowest = UINTPTR_MAX, highest; /* the bounds of all MRs until now; written under the lock */
+static _Atomic(uintptr_t) lowest = UINTPTR_MAX, highest; /* of all MRs that ever were; written under the lock */
 
 const char *shadow_kind_name(enum shadow_kind kind)
 {
@@ -217,7 +217,7 @@ struct shadow *shadow_add(enum shadow_kind kind, const void *handle, uint32_t nu
     return shadow;
 }
 
-/* A child of a fork has pinned nothing of its parent's. */
+/* Returns the bytes of pages that an MR pins; 0 in a child of a fork for an MR of its parent. */
 static uint64_t pages_of(const struct shadow *shadow)
 {
     const struct shadow_mr *mr = &shadow->mr;
@@ -276,7 +276,7 @@ void shadow_end_work(struct shadow *qp)
     wqe_clear(&qp->qp.receives);
 }
 
-/* Clears references to a destroyed object: its place may become another object's. */
+/* Clears references to the record of a destroyed object, which is freed later. */
 static void forget_uses(struct shadow *shadow)
 {
     lock_assert_held(&all);
@@ -308,7 +308,7 @@ void shadow_remove(struct shadow *shadow, const struct place *destroyed)
     if (shadow->kind == SHADOW_SRQ)
         wqe_clear(&shadow->srq.receives);
     if (shadow->kind == SHADOW_QP) {
-        if (shadow->qp.srq) { /* completions of its receives that were not polled are dropped with the queue pair */
+        if (shadow->qp.srq) { /* its completions of receives that were not polled go with it */
             wqe_clear(&shadow->qp.srq->srq.receives);
             shadow->qp.srq->srq.users--;
         }

@@ -33,8 +33,8 @@ struct shadow_mr {
     uint64_t length, iova;
     int access;
     uint64_t since;     /* the moment when it was registered with this memory */
-    struct vma mapping; /* the one with its memory then; no end: not known */
-    bool given_up;      /* some of its memory was, and that is reported */
+    struct vma mapping; /* the mapping that had its memory then; no end: not known */
+    bool given_up;      /* it is reported that some of its memory was given up */
 };
 
 /* The directions of requests: an XRC queue pair has only one. */
@@ -55,19 +55,19 @@ struct shadow_refused {
     const void *posted;    /* its place */
     uint64_t wr_id;        /* of the work request that was refused */
     uint64_t waited_since; /* nanoseconds: polls have found nothing since then; 0: no poll has */
-    uint32_t polls;        /* those polls */
+    uint32_t polls;        /* the number of those polls */
     int error;             /* the errno */
     uint16_t reason;       /* the library's; 0: it gave none */
     bool receive;          /* it was a post of receives */
-    bool in_row;           /* the post before it was refused, too, of another wr_id, and no entry was polled since */
+    bool in_row;           /* the post before it, of another wr_id, was refused, too, and no entry was polled between */
 };
 
 /* A batch of builders, from ibv_wr_start to ibv_wr_complete or ibv_wr_abort. */
 struct shadow_batch {
     struct wqe_queue work;
-    uintptr_t thread; /* in a batch of builders, or 0 */
-    bool begun;       /* it has begun a work request */
-    bool has_data;    /* which has its data */
+    uintptr_t thread; /* the thread that builds; 0: there is no batch */
+    bool begun;       /* a work request was begun */
+    bool has_data;    /* the last work request has its data */
 };
 
 struct shadow_qp {
@@ -78,12 +78,12 @@ struct shadow_qp {
     struct shadow_batch batch;
     uint64_t builders;     /* the send_ops_flags that were asked for */
     uint32_t inline_asked; /* the max_inline_data that was asked for */
-    bool inline_told;      /* that it was exceeded */
+    bool inline_told;      /* it is reported that a send exceeded that */
     enum ibv_qp_type type;
     enum ibv_qp_state state;
     bool signals_all;
     bool datagrams;      /* each send names an address handle */
-    bool may_lose_parts; /* of messages, whose other parts are in the receive of a later message */
+    bool may_lose_parts; /* of a message, whose other parts then stay in the receive of a later message */
     uint32_t signaled;   /* signalled ones of `sends` */
     uint64_t rnrs;       /* RNR NAKs that it had sent at the last report */
     struct {
@@ -107,17 +107,17 @@ struct shadow_cq {
                       */
     uintptr_t leaver; /* the thread that polled last, if its poll left entries; or 0 */
     struct {
-        bool now;        /* armed for all completions, and no event of that was fetched */
-        uint32_t tail;   /* the ring's when it was armed */
+        bool now;        /* armed for all completions, and the event of this arming was not fetched */
+        uint32_t tail;   /* the entries that were ever added when it was armed */
         uint32_t raised; /* events of earlier armings that are certain, and not fetched */
     } armed;
     struct {
-        uint64_t since; /* polled in vain since then (ns), while nothing is due; 0: not */
-        uint32_t tail;  /* the ring's then */
+        uint64_t since; /* polls were in vain since then (ns), while nothing is due; 0: they were not */
+        uint32_t tail;  /* the entries that were ever added then */
     } idle;
     struct {                /* the last destroyed queue pair whose signalled sends were not all polled */
-        uint32_t sends;     /* their number */
-        uint32_t number;    /* the queue pair's */
+        uint32_t sends;     /* the number of these sends */
+        uint32_t number;    /* of the queue pair */
         const void *posted; /* where the first of them was posted */
     } lost;
 };
@@ -125,10 +125,10 @@ struct shadow_cq {
 struct shadow_srq {
     struct wqe_queue receives;
     struct shadow_refused refused;
-    uint32_t users; /* queue pairs that exist */
+    uint32_t users; /* living queue pairs that use it */
     uint32_t limit; /* the limit that was armed last */
-    bool reached;   /* its event was fetched, and the limit not armed again */
-    bool refilled;  /* receives were posted since then */
+    bool reached;   /* the event of the limit was fetched, and the limit not armed again */
+    bool refilled;  /* since then it had `limit` receives or more */
 };
 
 /* A thread domain, with the thread in a call on an object of it. */
@@ -151,7 +151,7 @@ struct shadow_cm {
 struct shadow_events {
     unsigned fetched, acknowledged;
     uintptr_t fetcher;  /* the thread that fetched the last event */
-    const void *excess; /* the return address of the acknowledgement that was one too many, while there are more */
+    const void *excess; /* where the first acknowledgement too many was; NULL: there are not too many */
 };
 
 struct shadow {
@@ -171,7 +171,7 @@ struct shadow {
         uint32_t posts; /* of receives until now */
     } last_receive;     /* of an SRQ or a QP */
     const void *td;     /* the handle of its thread domain, or NULL */
-    uint32_t sges_most; /* the most of a receive of an SRQ */
+    uint32_t sges_most; /* the most elements of a receive of an SRQ */
     bool unfollowed;    /* an SRQ whose receives may end unseen */
     struct place created, destroyed;
     union {
@@ -193,7 +193,7 @@ enum { SHADOW_WORDS = 48 };
 /* Writes the words for the object in a sentence: its kind, and its number if programs see one. Returns `words`. */
 const char *shadow_words(const struct shadow *, char words[SHADOW_WORDS]);
 
-/* The same, until the end of the block. */
+/* The words of shadow_words, valid until the end of the block. */
 #define SHADOW_NAMED(shadow) shadow_words(shadow, (char[SHADOW_WORDS]){0})
 
 /* Makes children of forks known as such. Before the program runs. */
@@ -202,7 +202,7 @@ void shadow_begin(void);
 /* True in a child of a process that had the checker. Written while the process has one thread. */
 extern bool shadow_is_child;
 
-/* Take and release the lock of all that is declared here, also in check/shadow/wqe.h. */
+/* Take and release the lock of all that is declared here and in check/shadow/wqe.h. */
 void shadow_lock(void);
 /* Takes the lock if it is free. False: another thread has it, or this one. */
 bool shadow_try_lock(void);
@@ -225,7 +225,7 @@ void shadow_set_mr(struct shadow *, const struct shadow_mr *);
  * MRs. Under no lock. */
 bool shadow_may_hold(const void *, size_t length);
 
-/* Bytes of all MRs of this process that adapters pin, in whole pages. */
+/* The bytes of all MRs of this process that adapters pin, in whole pages. */
 uint64_t shadow_pinned(void);
 
 /* Ends all sends and receives of a QP: they are not in flight any more, nor due in its CQs. */
@@ -255,7 +255,8 @@ static inline struct shadow *shadow_receiver(struct shadow *qp)
     return qp->qp.srq ? qp->qp.srq : qp;
 }
 
-/* Marks an object as destroyed; its record is kept until its address is used again. */
+/* Marks an object as destroyed. Its record is kept until its address is used again or many other objects were
+ * destroyed. */
 void shadow_remove(struct shadow *, const struct place *destroyed);
 
 /* The destroyed object of this address, or NULL. */
@@ -264,5 +265,5 @@ struct shadow *shadow_find_gone(enum shadow_kind, const void *handle);
 /* The newest destroyed MR of this lkey, or NULL. */
 struct shadow *shadow_find_gone_key(uint32_t lkey);
 
-/* Returns a number that is larger each time. */
+/* Returns a number that is larger each time: the present moment. */
 uint64_t shadow_moment(void);

@@ -14,7 +14,7 @@ enum wqe_flags {
     WQE_INLINE = 2,
     WQE_RECEIVE = 4,      /* it is a receive of a receive queue or an SRQ */
     WQE_WRITES = 8,       /* the device writes its buffers: a receive, a READ, an atomic */
-    WQE_HASHED = 16,      /* `hash` is set, of its buffers at the post */
+    WQE_HASHED = 16,      /* `hash`, or `parts`, has its buffers as they were at the post */
     WQE_UNREADABLE = 128, /* it has completed, and its buffers could not be read then */
     WQE_HIDDEN = 256,     /* AddressSanitizer reports accesses to its buffers; wqe_show ends that */
     WQE_PROTECTED = 64,   /* its pages are protected; outside/pages.h */
@@ -26,11 +26,11 @@ struct wqe {
     uint64_t wr_id;
     uint64_t begun, returned; /* moments (shadow_moment) when the post was called, and when it returned (0: not yet) */
     const void *posted;       /* a struct place_of_post; or NULL */
-    const void *ah;           /* a datagram's handle, or NULL */
+    const void *ah;           /* the address handle of a datagram, or NULL */
     uintptr_t thread;
     const char *lowest, *end; /* all its bytes in this process are between these, as its regions were at the post */
     uint64_t hash;            /* the hash of all its buffers */
-    uint64_t remote;          /* the address that it names of the peer's memory, and its key */
+    uint64_t remote;          /* the address of the peer's memory that it names; `rkey` is the key */
     uint32_t rkey;
     uint32_t length;
     uint8_t opcode; /* a send's enum ibv_wr_opcode */
@@ -40,7 +40,7 @@ struct wqe {
     uint64_t parts[WQE_PARTS];     /* with WQE_WRITES and WQE_HASHED; rules/receive_buffer.c */
 };
 
-/* Returns true if the library took the one before the other. */
+/* Returns true if the library certainly took `wqe` before `other`. */
 static inline bool wqe_is_before(const struct wqe *wqe, const struct wqe *other)
 {
     return wqe->thread == other->thread || (wqe->returned && wqe->returned < other->begun);
@@ -81,7 +81,7 @@ static inline struct wqe *wqe_at(const struct wqe_queue *queue, uint32_t at)
     return &queue->ring[(queue->head + at) & (queue->capacity - 1)];
 }
 
-/* The place for the next work, which wqe_add then enters; NULL: no memory. */
+/* The place for the next work, which wqe_add enters; NULL: no memory. */
 struct wqe *wqe_room(struct wqe_queue *);
 /* Enters the work that was written to wqe_room's place. */
 void wqe_add(struct wqe_queue *);
@@ -89,12 +89,12 @@ void wqe_add(struct wqe_queue *);
 /* Removes the work at this place. */
 void wqe_remove(struct wqe_queue *, uint32_t at);
 
-/* Removes work that will not complete any more, and ends the guards of its buffers; wqe_clear does so for all work. */
+/* Removes work that will not complete any more, and ends what guards its buffers. wqe_clear removes all work so. */
 void wqe_drop(struct wqe_queue *, uint32_t at);
 
 void wqe_clear(struct wqe_queue *);
 
-/* Marks work that gets no findings any more, and ends the guards of its buffers. */
+/* Marks work about which nothing is found any more, and ends what guards its buffers. */
 void wqe_doubt(struct wqe *);
 
 /* Allows the program to access the buffers again, if they were hidden. */
