@@ -10,7 +10,7 @@
  * Joining:
  * 1. The layer gets all that is below it; no thread knows it yet. Programs read what they call plainly, so on
  *    processors that may load the functions below before that, the kernel puts a fence into each thread (on x86-64 no
- * fence is needed, so a refusal of the kernel does no harm).
+ *    fence is needed, so a refusal of the kernel does no harm).
  * 2. The chains of slow calls (CALL).
  * 3. The chains of fast calls (HELD), in the tables.
  * 4. The same in the structs of all holders, whose functions programs call.
@@ -18,7 +18,7 @@
  * Leaving: 3., 4., then 2. So while a layer is reached by a fast call of an object, it is reached by calls that create
  * and destroy: it never takes an object for one that has long been destroyed and whose memory is used again. Nothing is
  * taken from a layer that leaves: its own `below` still leads to the bottom, for the threads that are inside. When a
- * layer below it leaves later, they pass that, too, which bears it as well.
+ * layer below it leaves later, these threads still pass that layer, which bears it as well.
  *
  * An object is made and enters the list of holders under `changing`, so no change happens between its first look at the
  * tables and its place in the list. When its creation passed a layer, then step 2 was before, and the object either
@@ -37,7 +37,7 @@
 #include "calls/questions.h"
 #include "link/fence.h"
 
-/* The tables, as what they are: pointers in a row. */
+/* A table of calls is read and written as what it is: pointers in a row. */
 typedef void function(void);
 typedef function *_Atomic slot __attribute__((may_alias));
 
@@ -73,7 +73,7 @@ static void copy(struct calls *to, const struct calls *from)
         put(to, at, get(from, at));
 }
 
-/* The chains of the calls from one to before the other. */
+/* Links the chains of the calls from `from` to before `to`. */
 static void link_chains(size_t from, size_t to)
 {
     lock_assert_held(&changing);

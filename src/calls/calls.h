@@ -16,8 +16,8 @@
  *   just before it. So it and its functions have static storage and are never unloaded, and it asks its `below` each
  *   time (calls_get).
  * - It is put around in the midst of things: it may see wr_complete without wr_start, end_poll without start_poll, an
- *   object whose creation it did not see, the end of a wait whose beginning it did not. And likewise not the second
- *   half. So between calls it holds no lock.
+ *   object whose creation it did not see, the end of a wait whose beginning it did not see; or the first half of these
+ *   without the second. So between calls it holds no lock.
  * - Its functions fail as the function below does: a function of CALL reports an error as verbs.def says, and its errno
  *   is seen to; a function of HELD sets errno itself (base/result.h). They may be cancelled only where verbs.def says
  *   `event`, and in rdma_get_cm_event.
@@ -51,8 +51,8 @@ struct calls {
 #define FAST(table, answer, type, name, work, parameters, arguments) type work parameters;
 #include "calls/verbs.def"
 
-/* The function for this call, to be called: calls_get(&layer->below, ibv_reg_mr)(pd, ...). Read it by this, as it is
- * replaced at any time. */
+/* The function for this call, to be called: calls_get(&layer->below, ibv_reg_mr)(pd, ...). Read it by this macro each
+ * time, as it may be replaced at any time. */
 #define calls_get(calls, name) __atomic_load_n(&(calls)->name, __ATOMIC_ACQUIRE)
 
 enum calls_place {
@@ -62,7 +62,8 @@ enum calls_place {
 
 struct calls_layer {
     const char *name;
-    int place; /* enum calls_place: the higher, the nearer to the program, whenever it was put around. Unique */
+    int place; /* enum calls_place, unique: a higher place is nearer to the program, whenever the layer was put around
+                */
     struct calls calls; /* NULL: the layer does not want to see this call */
 
     /* calls.c alone uses the rest. */
@@ -79,7 +80,7 @@ void calls_take_off(struct calls_layer *);
 
 /* --- below: for code that makes and answers calls */
 
-/* Sets the bottom of all layers, and their questions (calls/questions.h); both live for ever. Call it
+/* Sets the bottom of all layers, and the answers to their questions (calls/questions.h); both live for ever. Call it
  * before any layer is put around. Where objects differ, the bottom's functions of HELD find their work by the object.
  */
 void calls_begin(const struct calls *bottom, const struct calls_questions *);
@@ -106,7 +107,7 @@ struct calls_holder {
 /* Makes a struct that holds its own functions, and that no other thread knows, follow the layers until calls_leave.
  * Thread-safe; the caller holds no lock of LOCK_CALLS or after it. */
 void calls_enter(struct calls_holder *, void (*change)(struct calls_holder *, const struct calls_change *));
-/* Makes the struct follow no longer; nothing happens for one that never entered. Thread-safe; locks as calls_enter. */
+/* Makes the struct follow the layers no longer. Does nothing if it never entered. Thread-safe; locks as calls_enter. */
 void calls_leave(struct calls_holder *);
 
 /* A holder's function `change` uses it: the member holds `own`, or the layers' function for the call `name`. Programs

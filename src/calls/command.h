@@ -16,6 +16,6 @@ struct ucma_call {
     size_t out;      /* bytes of room for the answer */
     uint32_t object; /* the number of the identifier that it names; 0: it names no identifier */
 
-    /* The serving function's own. */
+    /* Only the serving function uses it. */
     nanos now;
 };

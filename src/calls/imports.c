@@ -13,7 +13,7 @@ enum { JUMP_SLOT = R_AARCH64_JUMP_SLOT, GLOB_DAT = R_AARCH64_GLOB_DAT };
 enum { JUMP_SLOT = -1, GLOB_DAT = -1 };
 #endif
 
-/* The dynamic loader has turned the file's offsets into addresses, but not on every architecture. */
+/* Returns an address: the loader has turned the file's offsets into addresses, but not on every architecture. */
 static uintptr_t absolute(const struct dl_phdr_info *info, ElfW(Addr) value)
 {
     return value < info->dlpi_addr ? info->dlpi_addr + value : value;

@@ -27,11 +27,11 @@ struct imports_object {
 
 void imports_read(struct imports_object *, const struct dl_phdr_info *);
 
-/* Calls `visit` for each entry whose symbol is in `list`, with its index there. */
+/* Calls `visit` for each entry whose symbol is in `list`, with the symbol's index in the list. */
 typedef void imports_visitor(struct imports_object *, unsigned which, imports_function **entry);
 void imports_visit(struct imports_object *, const struct imports_entry *list, unsigned count, imports_visitor *);
 
-/* Returns true if the function is inside of the object: then the entry is not bound yet. */
+/* Returns true if the function is inside of the object. An entry that leads there is not bound yet. */
 bool imports_is_inside(const struct imports_object *, imports_function *);
 
 /* The addresses of a loaded object. */

@@ -6,7 +6,7 @@
 
 enum qp_traits {
     QP_RELIABLE = 1 << 0,   /* its engine repeats lost packets */
-    QP_END_TO_END = 1 << 1, /* reliable, and the two ends execute all that they send each other: for the short ways */
+    QP_END_TO_END = 1 << 1, /* reliable, and each end executes all that the other sends, so it may take short ways */
     QP_DATAGRAM = 1 << 2,   /* each work request names an address handle; it may join multicast groups */
     QP_SENDS = 1 << 3,      /* programs post sends */
     QP_RECEIVES = 1 << 4,   /* it has receives: its own or an SRQ's */
@@ -26,7 +26,7 @@ enum qp_type_traits {
 /* "RC"; NULL: no type of the list. */
 const char *qp_type_name(enum ibv_qp_type);
 
-/* Its traits; 0: no type of the list. */
+/* The traits of a type; 0: it is no type of the list. */
 uint32_t qp_type_traits(enum ibv_qp_type);
 
 /* The types that have all these traits, as bits (1 << enum ibv_qp_type). */

@@ -1,6 +1,6 @@
-/* Questions of layers about objects, beyond the calls. verbs/life/questions.c knows softverbs' own objects, and
- * around/questions.c the objects of another libibverbs. Where nobody knows, the rule that asked is silent. Thread-safe.
- */
+/* Questions of layers about objects, which no call answers. verbs/life/questions.c answers for softverbs' own objects,
+ * around/questions.c for those of another libibverbs. Where an answer is not known, the rule that asks is silent.
+ * Thread-safe. */
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -14,7 +14,7 @@ struct calls_completion {
     enum ibv_wc_status status;
     enum ibv_wc_opcode opcode;
     unsigned vendor_err;
-    const char *end; /* what end_words wrote for it; NULL: nothing */
+    const char *end; /* the words that end_words wrote for it; NULL: no words */
 };
 
 /* How a completion queue was made. */
@@ -26,11 +26,11 @@ struct calls_cq_made {
 
 /* The entries of a completion queue. */
 struct calls_cq_entries {
-    uint32_t added;   /* since it was made, modulo 2^32 */
-    uint32_t waiting; /* not polled yet */
+    uint32_t added;   /* entries since it was made, modulo 2^32 */
+    uint32_t waiting; /* entries that are not polled yet */
 };
 
-/* One end of a connection, as it came to RTS. */
+/* What one end of a connection was given when it came to RTS. */
 struct calls_end {
     uint32_t peer, sq_psn, rq_psn;
     uint32_t access;
@@ -47,7 +47,7 @@ struct calls_questions {
     /* False: not known. */
     bool (*cq_entries)(const struct ibv_cq *, struct calls_cq_entries *);
 
-    /* True: the handle is one of a destroyed queue, and its memory is still there to ask. */
+    /* True: the handle is of a destroyed queue, whose memory is still there to ask. */
     bool (*cq_is_gone)(const struct ibv_cq *);
 
     /* The entry that an iterator shows, with what the program may not have asked for; of a failed one its length and
@@ -57,17 +57,18 @@ struct calls_questions {
     /* True: an event of the queue waits in the channel to be fetched. */
     bool (*channel_has)(const struct ibv_comp_channel *, const struct ibv_cq *);
 
-    /* Writes why work ended with an error, in the words of the log. False: not known, it was flushed, or what the user
-     * asked for may have made it end so. The caller may hold locks of a program (base/lock_order.h), and no other. */
+    /* Writes why work ended with an error, in the words of the log. False: that is not known, the work was flushed, or
+     * faults that the user asked for may be the cause. The caller may hold locks of a program (base/lock_order.h), and
+     * no other. */
     bool (*end_words)(const struct ibv_cq *, const struct calls_completion *, char text[CALLS_WORDS_OF_END]);
 
-    /* Writes how many RNR NAKs a queue pair has sent: this one, or the one of a number in the space of a completion
-     * queue, which outlives the queue. False: not known. Locks as for end_words. */
+    /* Write how many RNR NAKs a queue pair has sent: this one, or the one that has the number among `numbers` of its
+     * completion queue, which outlive the queue. False: not known. Locks as for end_words. */
     bool (*qp_rnrs)(struct ibv_qp *, uint64_t *sent);
     bool (*number_rnrs)(void *numbers, uint32_t number, uint64_t *sent);
     void *(*numbers)(const struct ibv_cq *);
 
-    /* True: the completions of all posted sends were polled. While no send is posted. */
+    /* True: the completions of all posted sends were polled. Asked while no thread posts a send. */
     bool (*qp_is_polled)(const struct ibv_qp *);
 
     /* True: a peer may have written to this process's memory since the queue pair was made. */
@@ -76,17 +77,18 @@ struct calls_questions {
     /* Copies what this queue pair and its peer on this host were given. False: not known. */
     bool (*qp_meets)(struct ibv_qp *, struct calls_end *own, struct calls_end *peer);
 
-    /* The protection domain of any of its names: an imported one, or a parent domain around it. */
+    /* The protection domain itself, also for an imported handle of it, or for a parent domain around it. */
     const struct ibv_pd *(*protection)(const struct ibv_pd *);
 
     /* The most outstanding READs and atomics of a queue pair of the device; 0: not known. */
     uint32_t (*max_rd_atomic)(struct ibv_context *);
 
-    /* Copies the GID of that place in the table, where packets have IP headers. False: there is none, or not known. */
+    /* Copies the GID at this index of the table, if packets have IP headers. False: they have none, or it is not known.
+     */
     bool (*ip_gid)(struct ibv_context *, unsigned index, union ibv_gid *);
 
-    /* From then on the log says where the program ended a key: `describe` writes that, or returns false. Before the
-     * program runs. */
+    /* Makes the log say where the program ended a key, from now on: `describe` writes the place, or returns false.
+     * Before the program runs. */
     void (*name_ends)(bool (*describe)(uint32_t key, char text[CALLS_WORDS_OF_PLACE]));
 };
 

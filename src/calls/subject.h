@@ -1,4 +1,4 @@
-/* The subject of a call: the object that reports name beside the call. */
+/* The subject of a call is the object that reports name together with the call. */
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -13,8 +13,8 @@ struct calls_subject {
     uintptr_t object; /* the object's address in the program */
 };
 
-/* The subject of the arguments of a call, in parentheses as verbs.def has them: the first argument that points to an
- * object, which is one of the first two. Ask before the call, if that may destroy the object. */
+/* The subject among the arguments of a call: the first argument that points to an object, which is one of the first
+ * two. Ask before a call that may destroy the object. */
 #define CALLS_SUBJECT(...) CALLS_SUBJECT_OF(__VA_ARGS__, 0, 0)
 #define CALLS_SUBJECT_OF(first, second, ...) calls_subject_first(CALLS_SUBJECT_IF(first), CALLS_SUBJECT_IF(second))
 
@@ -23,7 +23,7 @@ static inline struct calls_subject calls_subject_first(struct calls_subject one,
     return one.kind ? one : other;
 }
 
-/* Each struct that programs have: how reports name it, and its number. First objects, then others. */
+/* Each struct that programs have, how reports name it, and its number: first the objects, then other structs. */
 #define CALLS_SUBJECT_OBJECT(kind, type, word, where) CALLS_SUBJECT_KIND(type, word, where)
 #define CALLS_SUBJECT_ALIKE(kind)
 #define CALLS_SUBJECTS                                                                                                 \

@@ -1,5 +1,5 @@
-/* The commands that librdmacm writes to its device, and the answers (ABI version 4 of rdma_ucm): layouts, in host byte
- * order unless noted. Fields that commands gained later are at their ends; older libraries leave them out. */
+/* The layouts of the commands that librdmacm writes to its device, and of the answers (ABI version 4 of rdma_ucm), in
+ * host byte order unless noted. Fields that came later are at the ends; older libraries leave them out. */
 #pragma once
 
 #include <stdint.h>

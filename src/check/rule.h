@@ -12,7 +12,7 @@ enum rule {
 
 enum rule_level { RULE_ERROR, RULE_ADAPTER, RULE_FAILED, RULE_NOTE, RULE_LEVELS };
 
-enum rule_seen { RULE_SEES, RULE_FILL, RULE_PAGES, RULE_PARTLY };
+enum rule_seen { RULE_SEES, RULE_PAGES, RULE_PARTLY };
 
 /* A line of check/rules.def. */
 struct rule_line {

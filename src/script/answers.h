@@ -25,7 +25,7 @@ enum script_kind {
     SCRIPT_KIND_ANYTHING = (1 << SCRIPT_KINDS) - 1,
 };
 
-/* The words of base/result.h; those that do not fail are the last. */
+/* The words of base/result.h; the words of calls that cannot fail are the last. */
 enum script_answer {
     SCRIPT_ANSWER_code,
     SCRIPT_ANSWER_minus,

@@ -6,7 +6,7 @@
 #include "base/random.h"
 #include "script/raised.h"
 
-/* Returns true if the call can raise the event: an object's event needs a call about such an object. */
+/* Returns true if the call can raise the event: the event of an object needs a call about an object of this kind. */
 static bool can_raise(const struct script_raised *raised, const struct calls_subject *subject)
 {
     return !raised || !*raised->of || (subject->kind && !strcmp(raised->of, subject->kind));
@@ -52,9 +52,9 @@ static bool is_such_packet(const struct script_rule *rule, const struct script_e
            (!rule->peer_qp || rule->peer_qp == event->peer_qp);
 }
 
-/* Rolls the same for the same seed, rule and call. Whose packets are first is a matter of time, so each queue pair
- * numbers its packets separately. A seed in a list of faults decides alone, independently of the rest of the list or
- * the script. */
+/* Rolls the same for the same seed, rule and call. Which queue pair sends first is a matter of time, so each queue pair
+ * numbers its packets separately. The seed of a list of faults decides independently of the other rules of the script.
+ */
 static uint32_t roll(const struct script_rule *rule, const struct script_event *event, uint64_t nth, uint64_t die)
 {
     uint64_t place = rule->draw.seeded ? (unsigned)SCRIPT_RULES_MOST + rule->draw.fault : rule->place;
@@ -118,7 +118,7 @@ bool script_only_notes(const struct script_rule *rule)
     return counts && !script_has_value(rule);
 }
 
-/* When the packet has left by a link of the rule's bandwidth, for which it may have to wait. */
+/* Returns how long the packet needs to leave by the link of the rule, including its wait for earlier packets there. */
 static nanos take_bandwidth(struct script_rule *rule, const struct script_event *event)
 {
     if (!rule->packet.bandwidth)
@@ -155,7 +155,7 @@ static void add_copies(struct script_verdict *verdict, const struct script_rule 
     add_changes(verdict, rule);
 }
 
-/* Returns the rule for the log: the first that is not of SOFTVERBS_FAULT. */
+/* Returns the rule for the log: the first that is not of SOFTVERBS_FAULT, or else the first. */
 static const struct script_rule *choose_rule(const struct script_rule *before, const struct script_rule *rule)
 {
     return before && (before->line || !rule->line) ? before : rule;

@@ -1,4 +1,4 @@
-/* The verdict of a script's rules on a call. Pure except for the rules' counts. */
+/* The verdict of the rules of a script on a call. Pure except for the counts of the rules. */
 #pragma once
 
 #include "calls/caller.h"
@@ -11,35 +11,36 @@ enum { SCRIPT_CHANGING_MOST = 8 };
 struct script_event {
     enum script_call call;
     struct calls_subject subject;
-    const char *device; /* NULL: of no device */
+    const char *device; /* NULL: the call is about no device */
     uint32_t qp;        /* of a completion; or 0 */
-    bool is_work;       /* it is a work request, with an */
+    bool is_work;       /* it is a work request, which has `opcode` and `wr_id` */
     int opcode;         /* below 0: a receive */
     uint64_t wr_id;
-    bool has_index; /* it asks for an index in a table of the device: */
+    bool has_index; /* it asks for an entry of a table of the device, which has `index` */
     uint32_t index;
     struct caller caller; /* only if rules_want_callers */
     const char *name;     /* of a packet's operation, or of a message; or NULL */
     const char *peer;     /* the receiver of a packet; NULL: not known */
     uint32_t peer_qp, bytes;
-    /* The packet's stream (a queue pair's requests or responses), from 1 on, and number in it; 0: not a packet. */
+    /* The stream of the packet (requests or responses of a queue pair), and its number there, from 1 on; 0: no packet.
+     */
     uint64_t stream, number;
     unsigned from; /* rules before this place, which counts from 1, are left out */
-    nanos age;     /* the process's */
+    nanos age;     /* of the process's rules */
     uint64_t seed;
 };
 
 /* A verdict copies what it needs of rules, as their places may be used again (script/rules.h). */
 struct script_verdict {
-    const struct script_rule *rule; /* the rule that acts, the first of several, of SOFTVERBS_FAULT the last; or NULL.
-                                       Only for a thread that reads the rules (rules_read); others have `line` */
+    const struct script_rule *rule; /* the rule that acts: of several the first that is not of SOFTVERBS_FAULT, or else
+                                       the first; or NULL. Only for a thread that reads the rules (rules_read) */
     unsigned line;                  /* of that rule */
     const struct script_raised *raised; /* asynchronous event; or NULL */
     struct script_rejection rejection;
     nanos delay, stop, freeze;
     int error, signal;
     bool completes;
-    bool counted;    /* by its place */
+    bool counted;    /* a rule counts the call by its place */
     unsigned fates;  /* SCRIPT_DROP and so on */
     unsigned faults; /* of the short form: a bit for each enum fault_kind */
     uint8_t status;
@@ -57,8 +58,8 @@ static inline bool verdict_has(const struct script_verdict *verdict, unsigned fa
     return verdict->fates & fate;
 }
 
-/* Counts the call in each rule whose conditions it meets, and collects their actions: delays add up; the first
- * error, signal and status counts. Thread-safe. */
+/* Counts the call in each rule whose conditions it meets, and collects the actions of these rules: delays add up; of
+ * errors, signals and statuses the first one counts. Thread-safe. */
 struct script_verdict script_decide(struct script *, const struct script_event *);
 
 /* Returns true if the rule has an action with a value, which `places` is not. */
@@ -76,5 +77,5 @@ bool script_did(const struct script_rule *, uint32_t qp);
 /* Keeps only the rules that are for processes of this name, with their places. */
 void script_choose(struct script *, const char *program);
 
-/* The place of the next rule: no other rule has it, even if some were left out. */
+/* The place for another rule, which no rule of the script has, even if some were left out. */
 unsigned script_next_place(const struct script *);

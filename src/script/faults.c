@@ -20,7 +20,7 @@ const unsigned fault_fates[FAULT_KINDS] = {[FAULT_DROP] = SCRIPT_DROP,
                                            [FAULT_REORDER] = SCRIPT_REORDER,
                                            [FAULT_CORRUPT] = SCRIPT_CORRUPT};
 
-/* Messages of the connection manager meet these, too. */
+/* The kinds that messages of the connection manager meet, too. */
 enum { OF_MESSAGES = 1 << FAULT_DROP | 1 << FAULT_DUPLICATE | 1 << FAULT_CORRUPT };
 
 static const char stops[] = ",;#";
@@ -31,12 +31,12 @@ struct list {
     struct script *script;
     unsigned first; /* index of the list's first rule in the script */
     unsigned seen;  /* bits of enum fault_kind, then one for the seed */
-    bool begun;     /* the rule of the next item is there already */
-    bool alone;     /* it is not in a script, whose lines must each have a rule */
+    bool begun;     /* the rule of the next item was begun already */
+    bool alone;     /* the list is not in a script, where each line must have a rule */
     uint64_t seed;
 };
 
-/* "1ms", "1ms+-0.5ms"; the sign has two forms, of two bytes each. */
+/* Finds the sign in "1ms+-0.5ms", or the end of "1ms". The sign has two forms, of two bytes each. */
 static const char *find_sign(const char *word)
 {
     const char *plain = strstr(word, "+-"), *sign = plain ? plain : strstr(word, "±");
@@ -78,7 +78,7 @@ static bool read_kind(struct reader *reader, enum fault_kind kind)
     return kinds[kind].form == TIME ? read_times(reader) : reader_share(reader, stops, &rule->draw.share);
 }
 
-/* The word before the sign of equality: a kind, FAULT_KINDS for the seed, or -1. */
+/* Reads the word before the sign of equality. Returns its kind, FAULT_KINDS for the seed, or -1 for a wrong word. */
 static int read_name(struct reader *reader)
 {
     static const char all[] =

@@ -59,7 +59,7 @@ bool field_fits(const struct script_rule *rule, enum script_call call)
     return true;
 }
 
-/* "::", "fe80::1"; of "10.0.0.1" the GID that RoCE has for it */
+/* Reads "::" or "fe80::1"; "10.0.0.1" becomes the GID that RoCE has for it. */
 static bool read_gid(const char *value, uint8_t gid[16])
 {
     static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
@@ -73,7 +73,7 @@ static uint64_t most_of(const struct script_field *field)
     return field->mask ? field->mask >> __builtin_ctzll(field->mask) : all;
 }
 
-/* An MTU in bytes is not the number that the header has for it. */
+/* Returns true if the names of the values are numbers: an MTU in bytes is not the number that the API has for it. */
 static bool is_named_by_numbers(const char *word)
 {
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)

@@ -8,7 +8,7 @@
 
 enum names { NAMES_OPCODES, NAMES_SIGNALS, NAMES_ERRORS, NAMES_STATUSES, NAMES_FORGED, NAMES_OBJECTS, NAMES_KINDS };
 
-/* The kind in words: "errno" */
+/* The words for the kind of names, such as "errno". */
 const char *names_kind(enum names);
 
 /* The number for this word, with or without the prefix that the headers have. False: the word is unknown. */
@@ -17,11 +17,11 @@ bool names_number(enum names, const char *word, int *number);
 /* The word without the prefix that the headers have. */
 const char *names_after_prefix(enum names, const char *word);
 
-/* NULL: the number has no name. */
+/* The name of a number; NULL: it has no name. */
 const char *names_name(enum names, int number);
 
 /* The first name, as an example. */
 const char *names_example(enum names);
 
-/* Tries all of them. */
+/* Tries all names of this kind. */
 void names_suggest(enum names, struct suggestion *);

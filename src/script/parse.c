@@ -24,7 +24,7 @@ static bool can_fail(enum script_call call)
     return script_names[call].answer < SCRIPT_ANSWER_nothing;
 }
 
-/* Reads a pattern, for all calls whose name matches, or, if the rule refuses, those that can fail. */
+/* Makes the rule be for all calls whose name matches the pattern, or for the happening of this very name. */
 static bool read_calls(struct reader *reader, const char *pattern, const char *at)
 {
     char meant[READER_MEANT];
@@ -83,7 +83,7 @@ static bool fits_any(const struct reader *reader)
     return false;
 }
 
-/* The action that was read can be done to the subject of the rule. */
+/* Refuses an action that cannot be done to any subject of the rule. */
 static bool take_action(struct reader *reader, const char *begin, const struct value_word *word)
 {
     char kinds[128];
@@ -95,7 +95,7 @@ static bool take_action(struct reader *reader, const char *begin, const struct v
                          begin, kinds);
 }
 
-/* Conditions or actions. */
+/* What is read between the call and the end of a rule: conditions, then actions. */
 struct item {
     const struct value_word *(*find)(const char *, bool);
     const char *(*meant)(const char *, char text[READER_MEANT]);

@@ -21,12 +21,12 @@ struct places_entry {
 
 struct places {
     uint32_t version;
-    atomic_uint next; /* entry, its order */
+    atomic_uint next; /* the order of the next entry */
     atomic_uint lost; /* calls whose place found no free entry */
     struct places_entry entries[PLACES_MOST];
 };
 
-/* Makes this process count into the file. Does nothing if it already counts, or if the file is no such table. */
+/* Makes this process count into the file. Does nothing if it counts already, or if the file is not such a table. */
 void places_begin(const char *path);
 
 /* Counts a call. errno is kept. Thread-safe, under any lock, and in a child of a fork. */

@@ -7,7 +7,7 @@
 struct script_raised {
     const char *name;
     enum ibv_event_type type;
-    const char *of; /* the kind of the object (calls/subject.h); "": of the device */
+    const char *of; /* the kind of the object (calls/subject.h); "": the device */
 };
 
 /* The n-th event of script/words.def; NULL after the last. */

@@ -13,7 +13,7 @@ enum { SCRIPT_WORD = 64, SCRIPT_TEXT = 128, SCRIPT_RULES_MOST = 256, SCRIPT_LENG
 
 #define SCRIPT_ALWAYS (1ull << 32)
 
-/* The fates on the way that have no further value. */
+/* The actions that have no value (FATE of script/words.def). */
 enum script_fate {
 #define FATE(NAME, word) SCRIPT_PLACE_##NAME,
 #include "script/words.def"
@@ -40,7 +40,7 @@ struct script_rejection {
     char data[SCRIPT_WORD];
 };
 
-/* A packet that is made up. */
+/* The packets that a rule can make up. */
 enum script_forged {
     SCRIPT_FORGED_NOTHING,
 #define FORGED(name, syndrome) SCRIPT_FORGED_##name,
@@ -89,7 +89,7 @@ struct script_rule {
     /* Actions. */
     nanos delay;
     int error;  /* the call is refused with this error number; 0: it is made */
-    int signal; /* that the process gets; or 0 */
+    int signal; /* the signal that the process gets; or 0 */
     struct {
         nanos stop, freeze;
     } process;                          /* how long the process stops, or the helper thread alone */
@@ -108,7 +108,7 @@ struct script_rule {
     struct {
         bool cut;
         uint8_t forged;     /* enum script_forged: the packet sent before it */
-        uint32_t length;    /* cut: of its payload at most */
+        uint32_t length;    /* cut: the most bytes of its payload that leave */
         uint64_t bandwidth; /* bits a second that all its packets share; 0: no limit */
     } packet;
     struct script_rejection rejection;
@@ -127,7 +127,7 @@ struct script {
     struct script_rule rules[SCRIPT_RULES_MOST];
 };
 
-/* An error in a text: where, both from 1 on, and why. */
+/* An error in a text: its line and column, from 1 on, and why it is one. */
 struct script_fault {
     unsigned line, column;
     char why[256];

@@ -28,8 +28,8 @@ static struct {
     struct script *_Atomic script; /* NULL: there never were rules */
     uint64_t seed;
     nanos began;
-    pid_t owner;   /* the process that began the rules, or, of a child of its fork, its parent */
-    unsigned last; /* number of the rule that was added last */
+    pid_t owner;   /* the process that began the rules; in a child of its fork still that process */
+    unsigned last; /* the number of the rule that was added last */
     atomic_bool used;
     struct {
         atomic_uint side, inside[2];
@@ -54,7 +54,7 @@ void rules_read_end(unsigned read)
     atomic_fetch_sub(&meeting.readers.inside[read], 1);
 }
 
-/* Waits until no thread is on this side. False: a thread that got no processor for long is still there. */
+/* Waits until no thread reads on this side. False: a thread that got no processor for long is still there. */
 static bool is_left_by_all(unsigned side)
 {
     enum { TRIES = 200 };
@@ -66,9 +66,9 @@ static bool is_left_by_all(unsigned side)
     return true;
 }
 
-/* Waits until no thread reads that began before. New readers are counted on the other side, so the wait ends however
- * many arrive. A thread that has loaded the side and not yet counted itself may do so on a side that is being left,
- * or was: therefore both sides are left once. */
+/* Waits until no thread that began to read before still reads. New readers are counted on the other side, so the wait
+ * ends however many arrive. A thread that has loaded the side and not yet counted itself may do so on a side that is
+ * being left, or was: therefore both sides are left once. */
 static bool readers_have_left(void)
 {
     for (unsigned turn = 0; turn < 2; turn++)
@@ -138,7 +138,7 @@ unsigned rules_next_place(void)
     return meeting.last + 1;
 }
 
-/* Rules end all at once. */
+/* Returns true if the rules have ended, which they all do at once. */
 static bool have_ended(const struct script *script)
 {
     return script->count && atomic_load(&script->rules[0].so_far.ended);
@@ -209,13 +209,13 @@ bool rules_is_used(void)
     return atomic_load_explicit(&meeting.used, memory_order_relaxed);
 }
 
-/* "ibv_reg_mr of pd 1"; queue pairs have the number that packets have, other objects their handle. */
-/* Lives as long as the process. */
+/* The returned name lives as long as the process. */
 static const char *title_of(const struct script_event *event)
 {
     return event->name ? event->name : script_title(event->call);
 }
 
+/* Writes "ibv_reg_mr of pd 1". Queue pairs have the number that packets have, other objects their handle. */
 static void name_event(const struct script_event *event, char *text, size_t size)
 {
     const char *title = title_of(event);
@@ -240,7 +240,7 @@ static const struct {
     [SCRIPT_PLACE_CORRUPT] = {" is corrupted", EVENT_SCRIPTED_CORRUPT},
 };
 
-/* Returns the words for the action, without a value that other actions have, too. */
+/* Returns the words for the first of the actions; the caller adds its value. */
 static const char *name_deed(const struct script_verdict *verdict)
 {
     if (verdict->error)
@@ -322,8 +322,8 @@ static void note_verdict(const struct script_event *event, const struct script_v
     log_verdict(event, verdict);
 }
 
-/* Wakes a stopped process, from another one, which is not the program's child and runs no other code of it. It ends
- * with the program, and holds no file of it open. */
+/* Stops the program, and wakes it after the time. Runs in a child of the program that runs no other code of it, ends
+ * with it, and holds no file of it open. */
 static void wake_after(pid_t stopped, struct timespec time)
 {
     syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
@@ -338,7 +338,7 @@ static void wake_after(pid_t stopped, struct timespec time)
     syscall(SYS_exit_group, 0);
 }
 
-/* Stops the process, and lets it be woken again. The program is not notified of the child, which has no exit signal. */
+/* Stops this process for a time. The program is not notified of the child that wakes it, which has no exit signal. */
 static void stop_for(nanos time)
 {
     pid_t self = getpid();

@@ -9,7 +9,7 @@
 /* A bit for each happening (other than a call) that a rule of this process is for. */
 extern _Atomic unsigned rules_wanted;
 
-/* Returns true if a rule is for this happening. It is the only cost of a process without rules. */
+/* Returns true if a rule is for this happening. A process without rules has no other cost of scripts. */
 static inline bool rules_wants(enum script_call happening)
 {
     unsigned wanted = atomic_load_explicit(&rules_wanted, memory_order_relaxed);
@@ -27,12 +27,12 @@ static inline bool rules_want_callers(void)
 /* Makes the process obey these rules, whose memory is kept. Once in a process, before other threads meet them. */
 void rules_begin(struct script *, uint64_t seed);
 
-/* Called after each change of the rules of a running process; may be NULL. Written before any change. */
+/* The function to call after each change of the rules of a running process; or NULL. Written before any change. */
 extern void (*rules_changed)(void);
 
-/* Adds rules to the process's, if any. If all of those were taken back, the new rules replace them. 0; ENOSPC: too
- * many; ENOMEM; EBUSY: some thread still reads rules that were taken back. The layers above put themselves around
- * the calls for that (rules_changed, and the caller of this). One thread at a time, as below. */
+/* Adds rules to those of the process; if all of these were taken back, the new rules replace them. Returns 0; ENOSPC:
+ * too many; ENOMEM; EBUSY: some thread still reads rules that were taken back. rules_changed and the caller put the
+ * layers around the calls. One thread at a time, as below. */
 int rules_add(const struct script *);
 
 /* Takes all rules back. Their numbers are not used again. */
@@ -51,15 +51,15 @@ void rules_read_end(unsigned read); /* what rules_read returned */
 /* Returns true if a rule is for this call or happening. */
 bool rules_is_for(enum script_call);
 
-/* Counts the event in the rules, and logs their actions. The signal is sent here; the caller does delays and all
- * else. errno is kept. Thread-safe, under any lock. */
+/* Counts the event in the rules, and logs their actions. Sends the signal and stops the process; the caller does delays
+ * and all else. errno is kept. Thread-safe, under any lock. */
 struct script_verdict rules_apply(struct script_event);
 
-/* Returns true if the rules began in this process, and not in one whose fork it is. */
+/* Returns true if this process began the rules, and is not a child of the fork of a process that did. */
 bool rules_is_own(void);
 
-/* Notes that this process has asked for devices, as each program that uses verbs does; a rule that meets something says
- * so by itself. Thread-safe, as the next. */
+/* Notes that this process uses verbs: it has asked for devices, or its rules have met something. Thread-safe, as the
+ * next function. */
 void rules_use(void);
 bool rules_is_used(void);
 

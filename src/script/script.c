@@ -16,7 +16,7 @@
 #include "script/parse.h"
 #include "script/rules.h"
 
-static unsigned begun; /* number of the last rule with which the process began; rules after it were added later */
+static unsigned begun; /* the number of the last rule with which the process began; later rules have higher numbers */
 
 /* --- reading */
 
@@ -56,7 +56,7 @@ static char *read_all(const char *path)
     return NULL;
 }
 
-/* The command reads it to check it, and then each process that the program starts. */
+/* Returns true for a pipe: the command reads the script to check it, and then each process of the program reads it. */
 static bool is_read_once(const char *path)
 {
     struct stat status;
@@ -81,7 +81,7 @@ bool script_read_file(const char *path, struct script *into, char *why, size_t s
 
 /* --- this process */
 
-/* "The rule in line 3 of the script", and what such a rule meets. */
+/* Writes the words for a rule, such as "The rule in line 3 of the script". */
 static void name_rule(const struct script_rule *rule, char *text, size_t size)
 {
     if (!rule->line)
@@ -92,7 +92,7 @@ static void name_rule(const struct script_rule *rule, char *text, size_t size)
         snprintf(text, size, "The rule \"%s\", which came later,", rule->text);
 }
 
-/* Reports a rule that did nothing: a test that is to see its effect would pass without it. */
+/* Reports a rule that did nothing, since a test that is to see its effect would pass without the rule. */
 static void report_rule(const struct script_rule *rule)
 {
     char name[SCRIPT_TEXT + 64], turn[64] = "";
@@ -106,7 +106,7 @@ static void report_rule(const struct script_rule *rule)
         log_always("%s was met %llu time%s in this process, and never acted%s.", name, met, met == 1 ? "" : "s", turn);
 }
 
-/* A rule with a small share often acts on none of few calls. */
+/* Returns true if the rule acts by chance: with a small share it often acts on none of a few calls. */
 static bool is_by_chance(const struct script_rule *rule)
 {
     return rule->draw.share && rule->draw.share != SCRIPT_ALWAYS;
@@ -128,7 +128,7 @@ static void report_idle(const struct script *script)
             report_rule(&script->rules[i]);
 }
 
-/* A child of a fork reports nothing. */
+/* Reports rules that did nothing when the process ends; a child of a fork reports nothing. */
 __attribute__((destructor)) static void end(void)
 {
     if (!rules_is_own() || !rules_is_used())

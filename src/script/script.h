@@ -7,12 +7,11 @@
 
 #include "script/rule.h"
 
-/* Begins the rules of the environment, if it has some for this process; then true. Without them it costs two looks
- * at the environment. For a constructor, before any call; a wrong text is reported to the log, and nothing is
- * disturbed. */
+/* Begins the rules of the environment. True: it has some for this process. Without rules it costs two looks at the
+ * environment. For a constructor, before any call. A wrong text is reported to the log, and nothing is disturbed. */
 bool script_start(void);
 
-/* Reads the file, or the text itself, and appends its rules to `script`. False: `why` says what is wrong with which
- * line. */
+/* Read the file, or the text itself, and append its rules to `script`. False: `why` says which line is wrong, and
+ * why. */
 bool script_read_file(const char *path, struct script *script, char *why, size_t size);
 bool script_read_text(const char *text, struct script *script, char *why, size_t size);

@@ -47,7 +47,7 @@ static bool is_raised(const char *word)
     return raised;
 }
 
-/* Values without the word that must be before them. */
+/* A value without the word that must be before it. */
 struct shape {
     const char *before;
     bool (*fits)(const char *word); /* NULL: it is one of `names` */

@@ -161,7 +161,7 @@ static bool names_message(const char *pattern, struct suggestion *suggestion)
     return any;
 }
 
-/* Reads a pattern for operations. "SEND" matches no packet, "SEND*" does. */
+/* Reads a pattern for operations, which must match some: "SEND" matches no packet, "SEND*" does. */
 static bool read_operation(struct reader *reader, const char *stops)
 {
     char *word = reader->rule->operation, wider[SCRIPT_WORD + 1], meant[READER_MEANT];
