@@ -5,7 +5,7 @@
 #include "base/text/text.h"
 
 const struct rule_line rule_lines[RULES] = {
-#define RULE(NAME, id, level, seen, what, why, bites, cure) {id, RULE_##level, RULE_##seen, what, why, bites, cure},
+#define RULE(NAME, id, level, seen, what, why, bites, cure) {id, RULE_##level, what, why, bites, cure},
 #include "check/rules.def"
 };
 

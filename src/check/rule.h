@@ -12,13 +12,10 @@ enum rule {
 
 enum rule_level { RULE_ERROR, RULE_ADAPTER, RULE_FAILED, RULE_NOTE, RULE_LEVELS };
 
-enum rule_seen { RULE_SEES, RULE_PAGES, RULE_PARTLY };
-
 /* A line of check/rules.def. */
 struct rule_line {
     const char *id;
     enum rule_level level;
-    enum rule_seen seen;
     const char *what, *why, *bites, *cure;
 };
 
