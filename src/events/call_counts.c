@@ -2,7 +2,7 @@
 
 #include <stdatomic.h>
 
-/* The numbers of diag.def end before. */
+/* All numbers of diag.def are below REASONS_END. */
 enum { REASONS_END = 1000, REFUSALS_KINDS = EVENTS_BEFORE_SCRIPTED - EVENTS_BEFORE_REFUSALS };
 
 #define REASON(number, name, sentence) _Static_assert((number) < REASONS_END, "has no place: " #name);

@@ -1,4 +1,4 @@
-/* The counts of a process's calls: refused calls by reason, and calls that the user's script disturbed by its action.
+/* Counts calls of the process: refused ones by their reason, and those that the user's script disturbed by the action.
  * Any thread, under any lock or without one. */
 #pragma once
 
@@ -7,7 +7,7 @@
 /* Counts an event of events.def that has happened to a call; `reason` is for a REFUSALS line. */
 void call_note(enum event, unsigned reason);
 
-/* How often the event happened until now: a REFUSALS line with this reason, a SCRIPTED line. */
+/* How often an event happened until now: one of a REFUSALS line with this reason, one of a SCRIPTED line. */
 uint64_t call_count_refused(enum event, unsigned reason);
 uint64_t call_count_scripted(enum event);
 

@@ -1,6 +1,7 @@
 #include "events/events.h"
 
-/* Places are given in the order of diag.def; the next line has the place of a reason that is not counted, too. */
+/* Places are given in the order of diag.def. A reason that is not counted takes no place: the next line has the same
+ * one. */
 enum {
     PLACE_OTHER,
 #define REASON(number, name, sentence) PLACE_##name, LAST_##name = PLACE_##name - !EVENTS_COUNTS(number),

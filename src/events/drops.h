@@ -1,4 +1,4 @@
-/* The meanings of the reasons for which packets are dropped. */
+/* What the reasons for which packets are dropped mean for messages. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,9 +15,9 @@ static inline unsigned drops_named(unsigned reason, bool reliable)
  * packets that arrive twice, or after a lost one. */
 static inline bool drops_lose(unsigned reason)
 {
-    static const unsigned short reasons[] = {REASON_PACKET_QP_STATE, REASON_PACKET_SERVICE,  REASON_PACKET_PKEY,
-                                             REASON_PACKET_QKEY,     REASON_PACKET_SOURCE,   REASON_PACKET_NO_RECEIVE,
-                                             REASON_PACKET_TOO_LONG, REASON_PACKET_MEMORY,   REASON_PACKET_PORT_DOWN,
+    static const unsigned short reasons[] = {REASON_PACKET_QP_STATE, REASON_PACKET_SERVICE,   REASON_PACKET_PKEY,
+                                             REASON_PACKET_QKEY,     REASON_PACKET_SOURCE,    REASON_PACKET_NO_RECEIVE,
+                                             REASON_PACKET_TOO_LONG, REASON_PACKET_MEMORY,    REASON_PACKET_PORT_DOWN,
                                              REASON_PACKET_MEMBER,   REASON_PACKET_FIRST_PSN, REASON_PACKET_GROUP_EMPTY,
                                              REASON_PACKET_NOBODY};
     for (unsigned i = 0; i < sizeof reasons / sizeof *reasons; i++)

@@ -118,11 +118,11 @@ static inline enum event_field event_kept(enum event event)
     return kept[event];
 }
 
-/* Fires the probe of an event, and writes a line of the log, if its level is wanted: the object and its number, the
- * meaning, the name and the fields. */
+/* Fires the probe of an event, keeps it for the process if it is of a device or of the process, and writes a line of
+ * the log if its level is wanted: the object and its number, the meaning, the name and the fields. */
 void event_log(uint32_t number, enum event, uint64_t a, uint64_t b);
 
-/* event_log with this text in the place of the fields. */
+/* The same as event_log, but with this text in the place of the fields. */
 void event_say(uint32_t number, enum event, uint64_t a, uint64_t b, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
@@ -144,7 +144,7 @@ const char *event_state_word(unsigned state);
 /* --- counts */
 
 /* The reasons of diag.def below 300 are counted: why packets are dropped, why our work ends in an error, why a peer's
- * is refused. Place 0 counts all other reasons. Those of a wait (118, 120 to 122) are lines of the log alone. */
+ * is refused. Place 0 counts all other reasons. Reasons of a wait (118, 120 to 122) are lines of the log alone. */
 #define EVENTS_COUNTS(number) ((number) < 300 && (number) != 118 && ((number) < 120 || (number) > 122))
 
 enum {
@@ -169,7 +169,7 @@ struct counts_total {
     struct counts rest; /* its `packets` are used only for raw Ethernet frames, the first operation */
 };
 
-/* The place of a reason in `reasons`, 0 if it is not counted, and the reason of a place. */
+/* The place of a reason in `reasons`, or 0 if it is not counted; and the reason of a place. */
 unsigned counts_place(unsigned reason);
 unsigned counts_reason(unsigned place);
 
@@ -187,7 +187,7 @@ static inline void counts_add(struct counts *counts, enum event event, uint64_t 
         counts->sums[event_sum(event)] += sum;
 }
 
-/* Counts as the event's line says. The event is a constant, so that this becomes an addition or two. */
+/* Counts an event as its line says. The event is a constant, so that this becomes an addition or two. */
 __attribute__((always_inline)) static inline void counts_note(struct counts *counts, enum event event, uint64_t a,
                                                               uint64_t b)
 {

@@ -90,7 +90,7 @@ bool event_field_is_signed(enum event_field field)
     return fields[field].form == SIGNED;
 }
 
-/* "psn 17" */
+/* Writes a value with its word: "psn 17". */
 static size_t describe_value(char *to, size_t room, const struct described *said, uint64_t value)
 {
     int length = said->form == WORD     ? snprintf(to, room, "%s %s", said->word, (const char *)(uintptr_t)value)

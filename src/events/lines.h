@@ -1,4 +1,4 @@
-/* The lines of events.def on each event and counter, for reports and tools. */
+/* What events.def says of each event and counter, for reports and tools. */
 #pragma once
 
 #include "events/events.h"
@@ -26,7 +26,7 @@ bool event_field_is_signed(enum event_field);
 enum event_counter_form {
     COUNTER_PACKETS,        /* by operation */
     COUNTER_NUMBER,         /* a number, or a part of an object of numbers */
-    COUNTER_FAULT,          /* likewise, for a kind of SOFTVERBS_FAULT */
+    COUNTER_FAULT,          /* such a number, for a kind of SOFTVERBS_FAULT */
     COUNTER_SUM,            /* the sum of a field */
     COUNTER_PACKET_REASONS, /* packets dropped, by the reason's number */
     COUNTER_REASONS,        /* by the reason's name */
@@ -43,5 +43,5 @@ struct event_counter {
 extern const struct event_counter event_counters[];
 extern const unsigned event_counters_count;
 
-/* Returns true if this counter is the first of its key. Counters of a key follow each other. */
+/* Returns true if this counter is the first one with its key. Counters with the same key follow each other. */
 bool event_counter_begins(unsigned at);

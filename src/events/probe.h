@@ -33,7 +33,7 @@ __attribute__((always_inline)) static inline void event_probe_here(uint32_t numb
     }
 }
 
-/* event_probe_here as a function, for an event that the compiler does not know, or a rare one. */
+/* event_probe_here as a function: for an event that the compiler does not know, or that is rare. */
 void event_probe(uint32_t number, enum event, uint64_t a, uint64_t b);
 #else
 static inline void event_probe_here(uint32_t number, enum event event, uint64_t a, uint64_t b)

@@ -7,8 +7,8 @@ enum { ROUNDS = 400 };
 
 static struct last_events events;
 
-/* Only ever tried: a thread that holds another innermost lock may note an event, too, and a handler of a signal may
- * interrupt the holder. Then one event is missing. */
+/* The lock is only tried: a thread that holds another innermost lock may note an event, too, and a handler of a signal
+ * may interrupt the holder. If it can't be had, an event is missing. */
 LOCK_STATIC(keeping, LOCK_INNERMOST);
 
 static bool take(void)

@@ -16,7 +16,7 @@ const char *refusal_call(void)
     return refusal_now.call ? refusal_now.call : "a call";
 }
 
-/* The calls of the data path name themselves, with their object and in separate memory. */
+/* Returns a name that lasts: calls of the data path name themselves in memory that does not, with their object. */
 static const char *lasting_name(const char *call)
 {
     static const char *const names[] = {"ibv_post_send", "ibv_post_recv",   "ibv_post_srq_recv", "ibv_post_srq_ops",

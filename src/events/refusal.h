@@ -15,15 +15,15 @@
 #include "diag/diag.h"
 
 struct refusal {
-    const char *call; /* the call of the interface that this thread is in; NULL: none with a wrapper */
+    const char *call; /* the call of the interface that this thread is in; NULL: it is in no call with a wrapper */
     bool told;        /* its line was written, or it needs no line */
-    bool usual;       /* its refusals count as by refuse_offer */
-    uint16_t reason;  /* of its refusal, or of the last one of a call without a wrapper; REASON_NONE: none was given */
+    bool usual;       /* its refusals count as those of refuse_offer do */
+    uint16_t reason;  /* of its refusal, or of the last refusal of a call without a wrapper; REASON_NONE: not given */
 };
 
 extern _Thread_local struct refusal refusal_now __attribute__((tls_model("initial-exec")));
 
-/* The name of the call that this thread is in; "a call" if that has no wrapper. */
+/* The name of the call that this thread is in; "a call" if the call has no wrapper. */
 const char *refusal_call(void);
 
 /* Enters a call; returns the call that the thread was in, for refusal_end. `call` lives as long as the program. */
@@ -34,8 +34,8 @@ static inline struct refusal refusal_begin(const char *call)
     return before;
 }
 
-/* Leaves the call; `error` is 0 if it succeeded. A failure without a line is the C library's or the kernel's, which
- * have no reason of ours: it gets a line here. errno stays. */
+/* Leaves the call; `error` is 0 if it succeeded. A failure without a line comes from the C library or the kernel, and
+ * gets its line here. errno stays. */
 void refusal_end(const struct refusal *before, int error);
 
 #define REFUSES(text, values) __attribute__((__cold__, noinline, format(printf, text, values)))
@@ -57,7 +57,7 @@ int refuse_in_because(const char *call, int error, enum reason, const char *form
 void *refused_null(int error);
 int refused_minus(int error);
 
-/* Returns `error`, whose line the function that found it has written. */
+/* Returns `error`. The function that found the error has written its line. */
 static inline int refused(int error)
 {
     return error;

@@ -14,7 +14,7 @@
 
 enum { STORY_RECORDS = 64, STORY_RECENT = 8 };
 
-/* An event that events.def keeps. */
+/* An event that has a record (event_kept). */
 struct story_record {
     nanos time;
     uint32_t event; /* enum event */
@@ -30,7 +30,7 @@ struct story_memory {
     uint32_t key, length, access, has;
     bool refused, known; /* memory was refused; the key exists, with base, size and has */
     bool window;         /* the key is a memory window's */
-    bool key_swapped;    /* with its bytes in the other order it exists */
+    bool key_swapped;    /* the key exists with its bytes in the other order */
     uint32_t pd;         /* handle of the key's protection domain; 0: the queue pair's, or not known */
     nanos gone;          /* when the key ended; 0: it has not, or that is not known */
 };
@@ -69,7 +69,7 @@ struct story_short {
 struct story {
     struct story_record records[STORY_RECORDS];
     bool kept;             /* the story is in a file, for when the process has ended */
-    bool kept_waiting;     /* it was kept as a queue pair's that had no error, and waited */
+    bool kept_waiting;     /* it was kept while the queue pair had no error, and waited */
     uint32_t kept_flushed; /* the work that had been flushed when it was kept */
     struct story_memory memory;
     struct story_error error;

@@ -4,7 +4,7 @@
 #include "imitate/layer.h"
 #include "link/vma.h"
 
-/* A device does without the accesses that are optional. */
+/* Refuses accesses that the device lacks, other than those of IBV_ACCESS_OPTIONAL_RANGE, which devices may ignore. */
 static int check_access(unsigned access)
 {
     uint64_t lacks =
@@ -15,7 +15,7 @@ static int check_access(unsigned access)
                   imitated->name, (unsigned long long)lacks);
 }
 
-/* Linux pins memory that is written to only if the file system of its mapping need not see that. */
+/* Linux pins memory that a device writes only if the file system of its mapping need not see the writes. */
 static int check_file(const void *address, size_t length, unsigned access)
 {
     char name[VMA_NAME];

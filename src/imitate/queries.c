@@ -68,7 +68,7 @@ static bool has_gid(int64_t index)
            (index >= 0 && (uint64_t)index < imitated->values[PROFILE_gid_tbl_len]);
 }
 
-/* The profile's table of the port is longer than softverbs', and the index is in its empty rest. */
+/* Returns true if the profile's table of the port is longer than softverbs', and the index is in its empty rest. */
 static bool is_in_empty_rest(uint32_t port, int64_t index)
 {
     return port == 1 && imitated->set[PROFILE_gid_tbl_len] && index >= GIDS && has_gid(index);

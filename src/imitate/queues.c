@@ -31,7 +31,7 @@ static int check_type(enum ibv_qp_type type)
                   imitated->name, type);
 }
 
-/* A queue pair that shares its receives has no receive queue. */
+/* Checks the sizes; `receives`: the queue pair has a receive queue of its own. */
 static int check_sizes(const struct limits *limits, const struct ibv_qp_cap *cap, bool receives)
 {
     int error =
@@ -62,7 +62,7 @@ static bool has(enum ibv_qp_type type, uint32_t trait)
     return qp_type_traits(type) & trait;
 }
 
-/* The program has its own sizes back where the call fails. */
+/* Rounds the sizes of the program; if the call fails the program has its own sizes back. */
 static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
     const struct limits *limits = imitate_limits(pd->context);
@@ -127,7 +127,7 @@ static int check_reads(const struct ibv_qp_attr *attr, int mask)
     return 0;
 }
 
-/* Drivers of iWARP look at no address vector: the connection is one of TCP. */
+/* Drivers of iWARP look at no address vector, as their connections are those of TCP. */
 static int check_address(const struct ibv_ah_attr *attr)
 {
     uint64_t gids = profile_value(imitated, PROFILE_gid_tbl_len, UINT32_MAX);
@@ -147,7 +147,8 @@ static int check_path(const struct ibv_qp_attr *attr, int mask)
     return mask & IBV_QP_AV ? check_address(&attr->ah_attr) : 0;
 }
 
-/* The state by which librdmacm begins to close a connection of iWARP, which ends in the error state. */
+/* Returns true for the state SQD, by which librdmacm begins to close a connection of iWARP: it ends in the error state.
+ */
 static bool closes(const struct ibv_qp_attr *attr, int mask)
 {
     return mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_SQD &&

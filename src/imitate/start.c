@@ -1,5 +1,5 @@
-/* Only in the library that programs load: the command and the tests, which have all else of it inside, imitate no
- * device. */
+/* This file is in the library that programs load only: the command and the tests contain the other files, and imitate
+ * no device. */
 #include "imitate/imitate.h"
 
 /* Runs after abi/bottom.c has set the bottom of calls, before all else. */

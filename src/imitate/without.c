@@ -2,7 +2,7 @@
 #include "events/refusal.h"
 #include "imitate/layer.h"
 
-/* librdmacm asks with each connection whether the device has these. */
+/* Returns true for calls by which librdmacm asks with each connection whether the device has them. */
 static bool is_offer(enum profile_call call)
 {
     return call == PROFILE_CALL_ibv_query_ece || call == PROFILE_CALL_ibv_set_ece;
@@ -15,7 +15,7 @@ static int refuse_call(enum profile_call call)
     return refuse(imitated->without[call], REASON_PROFILE_CALL, "profile %s", imitated->name);
 }
 
-/* A call that can't fail is in no profile. */
+/* A call that can't fail is in no profile, so its function here does what the layer below does. */
 #define CALL_VERB(answer, type, name, title, parameters, arguments)                                                    \
     static type without_##name parameters                                                                              \
     {                                                                                                                  \

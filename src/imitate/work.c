@@ -5,7 +5,7 @@
 
 CALLS_POST_SOME(sends, struct ibv_qp, struct ibv_send_wr, calls_get(&imitate_layer.below, ibv_post_send))
 
-/* The work requests before the one that the device can't do are posted. */
+/* Posts the work requests before the first one that the device can't do. */
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
     struct ibv_send_wr *at = wr;
@@ -22,7 +22,7 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
                                     "profile %s: opcode is %u", imitated->name, at->opcode));
 }
 
-/* Builders of operations that it lacks are refused when the queue pair is made (send_ops). */
+/* Builders of operations that the device lacks are refused when the queue pair is made (send_ops). */
 void imitate_add_work(struct calls *calls)
 {
     if (imitated->set[PROFILE_opcodes])

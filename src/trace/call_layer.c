@@ -33,11 +33,11 @@ struct polled {
  * before the next call. So each costs only a look at the clock. */
 static _Thread_local struct {
     struct polled queues[QUEUES_SHOWN];
-    uint32_t shown, others; /* how many of `queues`; polls of further queues */
+    uint32_t shown, others; /* how many of `queues` are used; polls of further queues */
     const char *call, *result;
-    uint32_t trace;  /* trace_ring_now of the first */
+    uint32_t trace;  /* trace_ring_now at the first poll */
     uint32_t number; /* polls that are in no line yet */
-    int64_t since;   /* when the first of them was */
+    int64_t since;   /* when the first of these polls began */
 } empty __attribute__((tls_model("initial-exec")));
 
 static int64_t read_real_time(void)
@@ -45,7 +45,7 @@ static int64_t read_real_time(void)
     return (int64_t)read_clock(CLOCK_REALTIME);
 }
 
-/* Rounded up. */
+/* Returns the time since then, rounded up. */
 static uint32_t microseconds_since(int64_t when)
 {
     return (uint32_t)((read_real_time() - when + 999) / 1000);
@@ -75,7 +75,7 @@ static void end_line(struct trace_line *line)
     trace_ring_write(line);
 }
 
-/* --- results, in the ways to fail of base/result.h. errno stays */
+/* --- results, in the ways to fail of base/result.h; errno is kept */
 
 static void add_failure(struct trace_line *line, int64_t value, int error)
 {
@@ -148,7 +148,7 @@ static void add_queues(struct trace_line *line)
         text_add(line, ", ...");
 }
 
-/* One number, or a number for each queue. */
+/* Adds one number if all queues have the same, or else a number for each queue. */
 static void add_counts(struct trace_line *line)
 {
     uint32_t numbers = counts_are_equal() ? 1 : empty.shown;
@@ -174,7 +174,7 @@ static void write_empty(void)
     end_line(&line);
 }
 
-/* Another call begins. */
+/* Writes the line of polls that found nothing, as another call begins. */
 static void end_empty(void)
 {
     if (empty.number && empty.trace == trace_ring_now() && trace_ring_has_room())
@@ -200,7 +200,7 @@ static void note_queue(const struct ibv_cq *cq, int count)
         empty.others++;
 }
 
-/* A poll that began then found nothing. */
+/* Notes a poll that found nothing; `when` it began. */
 static void add_empty(const char *call, const struct ibv_cq *cq, int count, const char *result, int64_t when)
 {
     if (empty.call != call || empty.trace != trace_ring_now() || when - empty.since > (int64_t)NANOS_SECOND)
@@ -215,7 +215,7 @@ static void add_empty(const char *call, const struct ibv_cq *cq, int count, cons
     note_queue(cq, count);
 }
 
-/* Returns true if the call that begins should be a line. Without room it is counted as lost. */
+/* Returns true if the call that begins gets a line. Without room the line counts as lost. */
 static bool begins_line(void)
 {
     if (!trace_ring_now())
@@ -226,15 +226,15 @@ static bool begins_line(void)
 
 /* --- all calls */
 
-/* Returns true if the call answers in the memory that its arguments point to. Then they are shown as they are after
- * the call, and as pointers if it failed. */
+/* Returns true if the call answers in the memory that its arguments point to. Such arguments are shown as they are
+ * after the call, or as pointers if the call failed. */
 static bool fills_arguments(const char *title)
 {
     static const char beginning[] = "ibv_query_";
     return !strncmp(title, beginning, sizeof beginning - 1);
 }
 
-/* A call that waits is a line when it begins, too. */
+/* Writes the line of a call that is about to wait; the call gets another line when it has ended. */
 static void show_wait(struct trace_line *line)
 {
     line->took = UINT32_MAX;
@@ -291,7 +291,7 @@ static void show_wait(struct trace_line *line)
 #define HELD_READER(...)
 #include "calls/each.def"
 
-/* A command of librdmacm; a command that takes an event waits. */
+/* The commands of librdmacm, of which the one that takes an event waits. */
 #define BEFORE_told(line)
 #define BEFORE_quiet(line)
 #define BEFORE_waits(line) show_wait(line);
@@ -315,7 +315,7 @@ static void show_wait(struct trace_line *line)
 
 /* --- calls with longer results */
 
-/* A poll has found something, which is known only now. True: it is a line. */
+/* Begins the line of a poll that has found something, which is known only after the call. False: it gets no line. */
 static bool begin_found(struct trace_line *line, const char *call)
 {
     line->took = microseconds_since(line->when);
@@ -325,8 +325,8 @@ static bool begin_found(struct trace_line *line, const char *call)
     return true;
 }
 
-/* Begins a line. Polls with the same arguments that found nothing before it are in the line; the reader makes
- * another one of them. */
+/* Begins such a line. It also counts the polls with the same arguments that found nothing before: the reader makes
+ * another line of them. */
 static bool begin_found_after_empty(struct trace_line *line, const char *call, const struct ibv_cq *cq, int count)
 {
     uint32_t number = empty.number;
@@ -425,7 +425,7 @@ static int traced_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ib
     return result;
 }
 
-/* The attributes as they are then. */
+/* Shows the attributes as they are after the call. */
 static int traced_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)
 {
     if (!begins_line())
@@ -460,7 +460,7 @@ static int traced_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mas
     return result;
 }
 
-/* Traces the call with the event's CQ. */
+/* Shows the CQ of the event with the result. */
 static int traced_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)
 {
     if (!begins_line())

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Returns true if the name is the call's, with or without its "ibv_" or "rdma_". */
+/* Returns true if this is the name of the call, with or without its "ibv_" or "rdma_". */
 static bool is_named(const char *title, struct text_part name)
 {
     return text_part_is(name, title) || text_part_is(name, strchr(title, '_') + 1);

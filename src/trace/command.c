@@ -29,7 +29,7 @@ static uint32_t read_number(const uint8_t *at)
     return number;
 }
 
-/* A form that is one statement. */
+/* Defines a form of one statement. */
 #define FORM(name, statement)                                                                                          \
     static void form_##name(struct trace_line *line, const uint8_t *at)                                                \
     {                                                                                                                  \
@@ -65,7 +65,7 @@ static void form_space(struct trace_line *line, const uint8_t *at)
     text_add_hex(line, space);
 }
 
-/* A form that writes the word of a number. */
+/* Defines a form that writes the word of a number. */
 #define WORDS(name, number, ...)                                                                                       \
     static void form_##name(struct trace_line *line, const uint8_t *at)                                                \
     {                                                                                                                  \
@@ -76,7 +76,7 @@ WORDS(type, *at, [2] = "RC", [3] = "UC", [4] = "UD", [8] = "RAW_PACKET", [9] = "
 WORDS(query, read_number(at), "ADDR", "PATH", "GID")
 WORDS(level, read_number(at), "RDMA_OPTION_ID", "RDMA_OPTION_IB")
 
-/* Writes an option's name, whose level is before it. */
+/* Writes the name of an option, whose level is in the member before it. */
 static void form_option(struct trace_line *line, const uint8_t *at)
 {
     static const char *const of_id[] = {"TOS", "REUSEADDR", "AFONLY", "ACK_TIMEOUT"};
@@ -102,7 +102,7 @@ static void form_event(struct trace_line *line, const uint8_t *at)
     ADD_WORD(line, words, event);
 }
 
-/* A struct sockaddr, as librdmacm copies it: "[::1]:7471"; of another family its number. */
+/* Writes a struct sockaddr as "[::1]:7471"; for another family than IP the number of the family. */
 static void form_address(struct trace_line *line, const uint8_t *at)
 {
     char text[INET6_ADDRSTRLEN];

@@ -1,4 +1,4 @@
-/* Commands of librdmacm as text: their arguments, and the answer of a successful one. */
+/* Commands of librdmacm as text: their arguments, and the answer of a command that succeeded. */
 #pragma once
 
 #include "calls/command.h"

@@ -1,4 +1,4 @@
-/* Only in the library that programs load: the command and the tests, which have all else of it inside, are not
+/* This file is in the library that programs load only: the command and the tests contain the other files, and are not
  * traced. */
 #include "base/settings.h"
 #include "diag/log.h"

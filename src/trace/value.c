@@ -8,7 +8,7 @@
 
 enum { MOST_ELEMENTS = 4, MOST_REQUESTS = 4 };
 
-/* Masks that the manuals have names for. True: it is one. */
+/* Writes a mask by the names of its bits. False: the argument is no mask whose bits have names. */
 static bool add_mask(struct trace_line *line, const char *name, unsigned value)
 {
     char words[WORDS_SIZE];
@@ -76,8 +76,9 @@ void value_argument(struct trace_line *line, const char *name, struct calls_subj
     value_add(line, name, subject, write, value);
 }
 
-/* --- structs. Each begins with this: NULL is not a struct */
+/* --- structs */
 
+/* Begins a struct. False: only the pointer is shown. */
 static bool begin_struct(struct trace_line *line, uint64_t value)
 {
     if (value && line->shallow)
@@ -229,7 +230,7 @@ static void capacities(struct trace_line *line, bool *first, const struct ibv_qp
     number(line, first, "max_inline_data", cap->max_inline_data);
 }
 
-/* The members that both structs begin with. */
+/* Writes members that struct ibv_qp_init_attr has, too. */
 static void queue_pair(struct trace_line *line, const struct ibv_qp_init_attr_ex *attr)
 {
     bool first = true;

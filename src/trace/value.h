@@ -8,13 +8,13 @@
 #include "calls/subject.h"
 #include "trace/text.h"
 
-/* Each writes the argument; `name` is the parameter's in verbs.def. Its memory is read as the library is about to
- * read it. */
+/* Writes an argument; `name` is the name of the parameter in verbs.def. Memory that the argument points to is read, as
+ * the library is about to read it. */
 typedef void value_writer(struct trace_line *, const char *name, uint64_t value);
 
 value_writer value_signed, value_unsigned, value_pointer;
 
-/* The structs that are shown, in VALUE_STRUCTS: value_ with the name of the struct. */
+/* The structs whose members are shown. The writer is value_ with the name of the struct. */
 #define VALUE_STRUCTS(STRUCT)                                                                                          \
     STRUCT(ibv_recv_wr)                                                                                                \
     STRUCT(ibv_qp_init_attr)                                                                                           \
@@ -29,7 +29,7 @@ VALUE_STRUCTS(VALUE_STRUCT)
 #undef VALUE_STRUCT
 value_writer value_gid;
 
-/* An object that is not one of verbs.def's is shown by these. */
+/* The writer of an argument that is no object, by its type. */
 #define VALUE_STRUCT(type) struct type * : value_##type, const struct type * : value_##type,
 #define VALUE_WRITER(argument)                                                                                         \
     _Generic((argument), VALUE_STRUCTS(VALUE_STRUCT) union ibv_gid *: value_gid, const union ibv_gid *: value_gid,     \
@@ -57,10 +57,10 @@ void value_argument(struct trace_line *, const char *name, struct calls_subject,
 #define VALUE_OF_7(line, a, ...) VALUE_ARGUMENT(line, a) VALUE_OF_6(line, __VA_ARGS__)
 #define VALUE_OF_8(line, a, ...) VALUE_ARGUMENT(line, a) VALUE_OF_7(line, __VA_ARGS__)
 
-/* Adds the entries that a successful ibv_poll_cq has stored: "[{wr_id=7, IBV_WC_SUCCESS, ...}, ...]". */
+/* Adds the entries that a successful ibv_poll_cq has stored: "[{wr_id=7, status=IBV_WC_SUCCESS, ...}, ...]". */
 void value_completions(struct trace_line *, const struct ibv_wc *, int count);
 
-/* Adds "{wr_id=7, opcode=IBV_WR_SEND, ...}"; datagrams: with the receiver of each. */
+/* Adds "{wr_id=7, opcode=IBV_WR_SEND, ...}"; `datagrams`: with the receiver of each. */
 void value_send_requests(struct trace_line *, const struct ibv_send_wr *, bool datagrams);
 
 /* Adds "{qp_state=INIT, ...}": the members that the mask names. */
