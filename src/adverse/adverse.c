@@ -67,7 +67,7 @@ nanos adverse_scaled(nanos time)
     return time * mode.plan.scale / WHOLE;
 }
 
-/* 0: nothing happens; from 1 on the longest delays, then shorter ones. */
+/* Draws the kind of a delay. 0: nothing happens; 1: delays up to the longest; from 2 on up to shorter ones. */
 static uint64_t draw_kind(struct adverse_source *source, enum adverse behaviour)
 {
     bool first = !(source->used >> behaviour & 1);
@@ -76,7 +76,7 @@ static uint64_t draw_kind(struct adverse_source *source, enum adverse behaviour)
     return !kind && first ? adverse_draw(source, SHARE) != 0 : kind;
 }
 
-/* A short delay is likelier than a long one. */
+/* Draws a delay, which is likelier short than long. */
 nanos adverse_delay(struct adverse_source *source, enum adverse behaviour, nanos most)
 {
     if (!adverse_shows(behaviour))

@@ -22,11 +22,11 @@ static inline bool adverse_shows(enum adverse behaviour)
  * nothing and return the same. One thread at a time. */
 bool adverse_begin(const char *list);
 
-/* The process ends: no behaviour is shown any more, so nothing is held back. */
+/* Shows no behaviour any more, as the process ends: nothing is held back then. */
 void adverse_end(void);
 
-/* Random numbers of one object: the same for the same seed and number of the object, whatever other objects draw. Under
- * the object's lock. */
+/* The random numbers of one object: the same for the same seed and number of the object, whatever other objects draw.
+ * Under the object's lock. */
 struct adverse_source {
     uint64_t stream, drawn;
     uint32_t used; /* a bit for each behaviour whose delay was asked for */
@@ -38,12 +38,12 @@ struct adverse_source adverse_source(void);
 /* A number from 0 to `most`. */
 uint64_t adverse_draw(struct adverse_source *, uint64_t most);
 
-/* A time times the list's scale. */
+/* The time multiplied by the scale of the list. */
 nanos adverse_scaled(nanos);
 
-/* How long the behaviour lasts this time, up to `most` times the list's scale; 0: it is off, or not shown this time. A
- * shown behaviour is noted. The first time of a source is seldom left out, and often long: many programs make a few
- * messages only. */
+/* How long the behaviour lasts this time, up to `most` multiplied by the scale; 0: it is off, or not shown this time. A
+ * shown behaviour is noted. The first delay of a source is seldom left out, and often long, as many programs send only
+ * a few messages. */
 nanos adverse_delay(struct adverse_source *, enum adverse, nanos most);
 
 /* Counts that the behaviour was shown, and logs it the first time. Thread-safe, under any lock. */

@@ -36,7 +36,7 @@ static bool overlap(const struct landing *one, const struct landing *other)
     return one->to < other->to + other->length && other->to < one->to + one->length;
 }
 
-/* The last bytes that these must not overtake; NULL: they may overtake all. */
+/* The last kept bytes that the new ones must not overtake; NULL: they may overtake all. */
 static const struct landing *find_before(const struct landings *landings, const struct landing *landing)
 {
     const struct landing *each;
@@ -90,7 +90,7 @@ static void take_out(struct landings *landings, struct landing *landing)
     landings->bytes -= landing->length;
 }
 
-/* The caller holds locks, so it is not cancelled here. */
+/* Sleeps without being cancelled, as the caller holds locks. */
 static void sleep_between(void)
 {
     int before = uncancelled_begin(), kept = errno;
@@ -126,7 +126,7 @@ static void shuffle(struct adverse_source *source, unsigned *order, unsigned cou
     }
 }
 
-/* Cuts at multiples of eight bytes, so that words stay whole. */
+/* Lands pieces that are cut at multiples of eight bytes, so that words stay whole. */
 static bool land_in_pieces(uint8_t *to, const uint8_t *bytes, size_t length, struct adverse_source *source)
 {
     size_t words = length / 8, cuts = words < CUTS_MOST ? words : CUTS_MOST;
@@ -166,7 +166,7 @@ static void land(struct landing *landing, struct adverse_source *source)
         landing_tear(&payload, 0, &to, source);
 }
 
-/* The list is in the order of landing: landing_insert has seen to what may overtake what. */
+/* Lands the bytes in the order of the list, in which landing_insert has put what must not be overtaken first. */
 void landings_land(struct landings *landings, struct adverse_source *source, nanos until)
 {
     struct landing *first;

@@ -93,7 +93,7 @@ static const struct {
             {"without", set_without, false},
             {"scale", set_scale, true}};
 
-/* NULL, or what is wrong. */
+/* Sets what the key is for. Returns NULL, or what is wrong. */
 static const char *set_key(struct reading *reading, size_t key, const char *value)
 {
     bool again = keys[key].once && reading->given >> key & 1;
@@ -101,7 +101,7 @@ static const char *set_key(struct reading *reading, size_t key, const char *valu
     return again ? "is there twice" : keys[key].set(reading, value);
 }
 
-/* NULL, or what is wrong with it. */
+/* Reads an item of the list. Returns NULL, or what is wrong with it. */
 static const char *adverse_item(struct reading *reading, const char *item)
 {
     const char *value = strchr(item, '=');

@@ -21,11 +21,11 @@ struct adverse_plan {
 extern const char adverse_example[];
 
 /* Reads a list. False: it is invalid, and `why` is a sentence. Items, with commas between: seed=N; only=BEHAVIOUR, once
- * or several times, which leaves no others; with=BEHAVIOUR and without=BEHAVIOUR, which change what holds otherwise;
- * scale=N%, from 1% to 1000%. A BEHAVIOUR is its word or its number. An empty list is seed=1. */
+ * or several times, which leaves no other behaviours; with=BEHAVIOUR and without=BEHAVIOUR, which change what holds
+ * otherwise; scale=N%, from 1% to 1000%. A BEHAVIOUR is its word or its number. An empty list is seed=1. */
 bool adverse_parse(const char *text, struct adverse_plan *, char *why, size_t why_size);
 
-/* Returns true if the list has the behaviour. False for NULL, an empty text and an invalid list. */
+/* Returns true if the behaviour is on with this list. False for NULL, an empty text and an invalid list. */
 bool adverse_list_shows(const char *text, enum adverse);
 
 /* Reads the value of SOFTVERBS_SCHEDULE, "seed=7". False: it is invalid, and `why` is a sentence. */

@@ -75,7 +75,7 @@ struct writer {
     size_t size, used;
 };
 
-/* The part before this letter, which is left out of `rest`; false: it has none. */
+/* Takes the part before this letter off `rest`, and the letter, too. False: `rest` has no such letter. */
 static bool split(struct part *rest, char letter, struct part *before)
 {
     const char *at = memchr(rest->text, letter, rest->length);
@@ -106,7 +106,7 @@ static const struct fact *find_fact(const struct fact *facts, size_t count, stru
     return NULL;
 }
 
-/* The line of the fact that the sentence names, and its value: NULL where the object is not known. */
+/* Finds the line of the fact that a sentence names, and its value, which is NULL if the object is not known. */
 static const struct fact *look_up(const struct known *known, struct part name, const void **value)
 {
     struct part object;
@@ -165,7 +165,7 @@ static void add_fact(struct writer *writer, struct part name)
     add(writer, (struct part){text, strlen(text)});
 }
 
-/* Writes what was told, or else the sentence of the reason. */
+/* Writes the fact `told` if it is known, or else the sentence of the reason. */
 static void add_sentence(struct writer *writer, struct part told, struct part name)
 {
     const void *value;
@@ -201,7 +201,7 @@ static void add_difference(struct writer *writer, struct part one, struct part o
     add(writer, (struct part){text, strlen(text)});
 }
 
-/* Between the braces. */
+/* Writes the value of a field, the text between two braces. */
 static void add_field(struct writer *writer, struct part field)
 {
     const void *value;
@@ -223,7 +223,7 @@ static void add_field(struct writer *writer, struct part field)
     }
 }
 
-/* A sentence that does not fit ends after a whole word, with dots. */
+/* Ends the sentence; one that does not fit ends after a whole word, with dots. */
 static void end(struct writer *writer)
 {
     static const struct part dots = {"...", 3};
@@ -270,7 +270,7 @@ static const char *format(const struct fact *fact, const void *value, char numbe
     return is_text(fact) ? *(const char *const *)value : format_number(fact, value, number);
 }
 
-/* One of the words, which have _ for a blank. */
+/* Returns true if the text is one of the words, which have _ for a blank. */
 static bool is_one_of(struct part words, const char *text)
 {
     struct part word;
@@ -287,7 +287,7 @@ static bool is_one_of(struct part words, const char *text)
     return false;
 }
 
-/* `right`: words where the relation is '=', if it names no fact. */
+/* Compares a fact with another one. With the relation '=' a `right` that names no fact is a list of words. */
 static bool compare(const struct known *known, struct part left, struct part right, char relation)
 {
     const void *value = NULL, *others = NULL;
@@ -306,7 +306,7 @@ static bool compare(const struct known *known, struct part left, struct part rig
     return is_one_of(right, format(fact, value, number)) == (relation == '=');
 }
 
-/* An event, or one of some words. */
+/* Returns true if the event has happened, and with one of its words if the condition has some. */
 static bool has_happened(const struct known *known, const void *events, struct part condition)
 {
     struct known_record record;

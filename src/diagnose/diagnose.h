@@ -12,38 +12,38 @@ enum diagnosis {
     DIAGNOSES
 };
 
-/* The first cause that holds, of those of one matter. */
+/* The matters of diagnoses. The cause is the first diagnosis of a group that holds. */
 enum diagnosis_group {
     DIAGNOSE_NAMED,
     DIAGNOSE_SILENCE,        /* the peer of a queue pair does not answer */
     DIAGNOSE_WAIT,           /* a queue pair has nothing to do, or waits */
     DIAGNOSE_EVENT,          /* the event of completions that wait in `cq` does not come */
-    DIAGNOSE_REFUSAL,        /* the error of an end came to pass; `count`: bytes of the message, as its sender has it */
+    DIAGNOSE_REFUSAL,        /* why something was refused; `count`: bytes of the message, as its sender has it */
     DIAGNOSE_ID,             /* an identifier of librdmacm waits */
     DIAGNOSE_ABSENCE,        /* there are no facts of the peer; `partner`: the process that has it, or had it */
     DIAGNOSE_PROCESS,        /* the process `partner` itself waits, or gave no report */
-    DIAGNOSE_ID_IDLE,        /* it has nothing to wait for */
+    DIAGNOSE_ID_IDLE,        /* an identifier has nothing to wait for */
     DIAGNOSE_CM_PROGRAM,     /* the program of an identifier has not done what its connection waits for */
-    DIAGNOSE_CM_LISTENER,    /* `id` listens where `peer_id` has asked for a connection; likewise the next two */
-    DIAGNOSE_CM_SWAPPED,     /* it listens at that port with its bytes in the other order */
-    DIAGNOSE_CM_ELSEWHERE,   /* it listens somewhere */
+    DIAGNOSE_CM_LISTENER,    /* `id` listens where `peer_id` has asked for a connection */
+    DIAGNOSE_CM_SWAPPED,     /* `id` listens at that port with its bytes in the other order */
+    DIAGNOSE_CM_ELSEWHERE,   /* `id` listens somewhere else */
     DIAGNOSE_CM_NEXT,        /* an identifier has no connection yet */
-    DIAGNOSE_CM_STATE,       /* it has one, or had */
-    DIAGNOSE_CM_MORE,        /* what is said besides: each that holds */
-    DIAGNOSE_CM_REJECTION,   /* its request for a connection was rejected */
+    DIAGNOSE_CM_STATE,       /* an identifier has a connection, or had one */
+    DIAGNOSE_CM_MORE,        /* what is said of an identifier besides: each diagnosis that holds */
+    DIAGNOSE_CM_REJECTION,   /* the request of an identifier was rejected */
     DIAGNOSE_STORY_END,      /* a story begins */
-    DIAGNOSE_STORY_ATTEMPTS, /* how often its work was tried */
-    DIAGNOSE_STORY_FLUSHED,  /* each that holds */
-    DIAGNOSE_RECEIVES,       /* the peer answered that it has none, until the repeats were used up */
-    DIAGNOSE_STORY_WAIT,     /* it has had no error; `unpolled`: completions of either end wait */
+    DIAGNOSE_STORY_ATTEMPTS, /* how often the work of a story was tried */
+    DIAGNOSE_STORY_FLUSHED,  /* what was flushed: each diagnosis that holds */
+    DIAGNOSE_RECEIVES,       /* the peer answered that it has no receive, until the retries were used up */
+    DIAGNOSE_STORY_WAIT,     /* a story has no error; `unpolled`: completions of either end wait */
     DIAGNOSE_DROP,           /* `count` packets were dropped; `needed`: the bytes of a receive that were needed */
-    DIAGNOSE_OTHER_END,      /* it is not known */
+    DIAGNOSE_OTHER_END,      /* nothing is known of the other end */
     DIAGNOSE_GROUPS
 };
 
 enum { DIAGNOSE_ROOM = 1024 }; /* for each sentence */
 
-/* An earlier look, some seconds ago, shows that; false without one. */
+/* What a comparison with an earlier look, some seconds ago, shows; all false without such a look. */
 struct since {
     bool still;    /* nothing has happened to the queue pair */
     bool unpolled; /* nothing was polled from `cq` */
@@ -57,14 +57,14 @@ struct known_record {
     const char *event, *word;
 };
 
-/* The last events of both ends, and the function that reads the i-th of them; false: there are no more. */
+/* The last events of both ends, and the function that reads the i-th event of one; false: there are no more. */
 struct known_events {
     bool (*read)(const void *events, size_t i, struct known_record *);
     const void *own, *peer;
 };
 
-/* Of a connection of librdmacm: the record of the own identifier, and the other end. Of a listener: its port, the one
- * that was asked for, and that with its bytes in the other order. */
+/* A connection of librdmacm: the record of the own identifier, and the identifier of the other end. A listener: its
+ * port, the port that was asked for, and that port with its bytes in the other order. */
 struct known_connection {
     const struct facts_connection *record;
     const struct facts_identifier *peer_id;
@@ -90,17 +90,17 @@ struct known_asked {
 /* The facts at hand. All zero: nothing is known. */
 struct known {
     const struct facts_qp *own, *peer;
-    const struct facts_cq *cq; /* in question, or of the own sends */
+    const struct facts_cq *cq; /* the CQ in question, or that of the own sends */
     const struct facts_srq *srq, *peer_srq;
     const struct facts_missing *missing;
     const struct facts_process *partner; /* the process of the other end */
     const struct facts_identifier *id;
-    const struct facts_story *end; /* a queue pair's end; the next four members have its first error */
+    const struct facts_story *end; /* of a queue pair; the next three members have its first error */
     const struct facts_error *error;
     const struct facts_receive *receive;
     const struct facts_refused *memory;
     const struct facts_short *too_short;
-    const char *name;    /* the own process */
+    const char *name;    /* the own process, as the sentence names it */
     const char *process; /* the peer's process: "process 4711 (server)" */
     const char *place;   /* where processes meet */
     struct known_posting posting;
@@ -110,28 +110,28 @@ struct known {
     struct known_counts counts;
     struct fact_number count, needed, reason;
     enum diagnosis absence; /* why there are no facts of the peer */
-    bool ended;             /* the sentence is of the past */
+    bool ended;             /* the process has ended, so the sentence is in the past tense */
     bool faulty;            /* faults that were asked for lose packets */
     struct since since;
     struct known_connection connection;
     struct known_events events;
 };
 
-/* DIAGNOSIS_NOTHING where none holds. */
+/* The first diagnosis of the group that holds; DIAGNOSIS_NOTHING: no diagnosis holds. */
 enum diagnosis diagnose(enum diagnosis_group, const struct known *);
 
-/* The first that holds of those after `last` in the list. */
+/* The first diagnosis of the group that holds and is after `last` in the list; or DIAGNOSIS_NOTHING. */
 enum diagnosis diagnose_next(enum diagnosis_group, const struct known *, enum diagnosis last);
 
-/* Of DIAGNOSE_SILENCE, or why there are no facts of the peer. */
+/* The diagnosis of DIAGNOSE_SILENCE; if there are no facts of the peer, why there are none. */
 enum diagnosis diagnose_silence(const struct known *);
 
-/* Of DIAGNOSE_WAIT; `words` has room for DIAGNOSE_ROOM bytes, which `known` has then for its sentence. */
+/* The diagnosis of DIAGNOSE_WAIT. `words` has DIAGNOSE_ROOM bytes, in which `known` then has the words for its
+ * sentence. */
 enum diagnosis diagnose_wait(struct known *known, char *words);
 
-/* Writes the sentence, without a full stop; one that is too long ends after a whole word, with "...". Returns `text`.
- */
+/* Writes the sentence without a full stop. One that is too long ends after a whole word, with "...". Returns `text`. */
 char *diagnose_words(enum diagnosis, const struct known *, char *text, size_t size);
 
-/* The same with a capital letter and a full stop. A name at its beginning stays as it is. */
+/* Writes the sentence with a capital letter and a full stop. A name at its beginning stays as it is. Returns `text`. */
 char *diagnose_sentence(enum diagnosis, const struct known *, char *text, size_t size);

@@ -9,7 +9,7 @@
 
 #include "facts/facts.def"
 
-/* A number of any unit. One that can be below 0 (SIGNED) is kept as its complement of two. */
+/* A number of any unit. A number below 0 (SIGNED) is kept as its complement of two. */
 struct fact_number {
     uint64_t value; /* 0: not known */
     bool known;
@@ -61,7 +61,7 @@ enum fact_form { FACT_FORMS(FORM) };
 #define FACT_MAP(of) FACT_INNER
 #define FACT_ONE(of) FACT_INNER
 
-/* Whether a value of this form is for its own program and user alone: an address, a key, a tag or a wr_id. */
+/* Returns true if values of this form concern their own program and user alone: addresses, keys, tags and wr_ids. */
 static inline bool fact_form_is_own(enum fact_form form)
 {
     return form == FACT_ADDRESS || form == FACT_KEY || form == FACT_ID || form == FACT_HEX;
@@ -81,9 +81,8 @@ struct facts_kind {
     uint32_t count, size; /* of lines; of the struct */
 };
 
-/* struct facts_qp and so on. One is all zero at first: nothing is known. Its texts are the filler's and must outlive
- * it.
- */
+/* struct facts_qp and so on. A struct is all zero at first: nothing is known. Its texts belong to whoever fills it, and
+ * must outlive it. */
 #define FACT_MEMBER(kind, name, form, source, when, meaning) fact_##form name;
 #define FACTS_DECLARE(kind, chapter, of)                                                                               \
     struct facts_##kind {                                                                                              \
@@ -92,8 +91,8 @@ struct facts_kind {
     extern const struct facts_kind facts_of_##kind;
 FACTS_KINDS(FACTS_DECLARE)
 
-/* All kinds, in the order of the list; NULL: no more. */
+/* The i-th kind, in the order of the list; NULL: there are no more. */
 const struct facts_kind *facts_kind(size_t i);
 
-/* Writes one object of JSON with what is known. `facts`: the struct of the kind. */
+/* Writes an object of JSON with the facts that are known. `facts` is the struct of the kind. */
 void facts_write(FILE *, const struct facts_kind *, const void *facts);

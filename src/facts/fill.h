@@ -1,8 +1,9 @@
-/* Fills a struct of facts from the sources that facts.def names. In a function that has `facts`, the struct to fill,
- * and `from`, the object, with its lock; of a kind with times also `epoch`: a time of the process plus this number is
- * nanoseconds since 1970:
+/* Fills a struct of facts from the sources that facts.def names:
  *
  *     FACTS_cq(FACT_FILL)
+ *
+ * The function around this holds the object's lock and has `facts`, the struct to fill, and `from`, the object; for a
+ * kind with times also `epoch`: a time of the process plus this number is nanoseconds since 1970.
  *
  * Facts that are MADE are left as they are. The words for the numbers of verbs are in events/words.h. */
 #pragma once
@@ -11,7 +12,7 @@
 
 #define FACT_FILL(kind, name, form, source, when, meaning) FACT_PUT(&facts->name, FACT_FROM_##source);
 
-/* Whether it is known, and the value. */
+/* Each source becomes two arguments: whether the fact is known, and its value. */
 #define FACT_FROM_AT(member) true, (from->member)
 #define FACT_FROM_WHEN(member) true, (from->member) + (uint64_t)epoch
 #define FACT_FROM_SOME(member) (from->member), (from->member)

@@ -4,14 +4,15 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Puts the layer around the calls named, with commas; NULL: removes it. Returns NULL, or what is wrong with the
- * names, in static storage. Written before any trace begins; NULL: the process has no layers, like the command. */
+/* A function that puts the layer around the calls of a list of names with commas between them, or for NULL takes it
+ * off. It returns NULL, or what is wrong with the names, in static storage. Written before any trace begins; NULL: the
+ * process has no layers, like the command. */
 extern const char *(*trace_layer_change)(const char *calls);
 
-/* Writes lines of calls to the ring in the file from now on; `calls` as above, "": all. It replaces a trace that
- * runs. Returns NULL, or why not, in static storage. One thread at a time. */
+/* Writes lines of calls to the ring in the file from now on; `calls` is such a list, "": all calls. The new trace
+ * replaces one that runs. Returns NULL, or why there is no trace, in static storage. One thread at a time. */
 const char *trace_begin(const char *path, const char *calls);
 
-/* Answers "begin PATH CALLS" or "end" with a JSON object: {"traced": true or false}, or "wrong", a sentence. One
- * thread. */
+/* Answers "begin PATH CALLS" or "end" with a JSON object: "traced" is true or false, and "wrong" says why there is no
+ * trace. One thread. */
 void trace_answer(const char *request, FILE *out);

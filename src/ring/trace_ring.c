@@ -1,8 +1,9 @@
-/* Each line has a number, and the slot with the number modulo the count of slots. `turn` of a slot is the number of the
- * line that may be written there next; the writer that takes the number by `next` owns the slot until it has set `turn`
- * to one more, which the reader waits for; when the reader has copied it, it sets `turn` to the number one round later.
- * A writer that finds an older turn finds the ring full. A writer that was stopped holds the reader up, so that the
- * reader takes its slot after a while: both set `turn` by compare-exchange, and the later of them has lost the line. */
+/* Each line has a number, and the slot that is this number modulo the count of slots. `turn` of a slot is the number of
+ * the line that may be written there next; the writer that takes the number by `next` owns the slot until it has set
+ * `turn` to one more, which the reader waits for; when the reader has copied it, it sets `turn` to the number one round
+ * later. A writer that finds an older turn finds the ring full. A writer that was stopped holds the reader up, so that
+ * the reader takes its slot after a while: both set `turn` by compare-exchange, and the later of them has lost the
+ * line. */
 #include "ring/trace_ring.h"
 
 #include <errno.h>
@@ -26,7 +27,7 @@ static _Atomic uint32_t trace_now;  /* number of the open trace; 0: no trace, or
 static _Atomic unsigned inside;     /* threads that may use it */
 static _Atomic int32_t own_process; /* 0: not known yet */
 
-/* Ids of a thread, for as long as the process is the same. */
+/* The ids of a thread, which hold while the process is this one (own_process). */
 static _Thread_local struct {
     int32_t process, thread;
 } self __attribute__((tls_model("initial-exec")));
@@ -69,7 +70,7 @@ static void know_self(void)
     }
 }
 
-/* The slot of a new line, or NULL: all are full. */
+/* Takes the slot of a new line; NULL: all slots are full. */
 static struct trace_slot *take(struct trace_ring *ring, uint64_t *number)
 {
     *number = atomic_load_explicit(&ring->next, memory_order_relaxed);
@@ -85,7 +86,7 @@ static struct trace_slot *take(struct trace_ring *ring, uint64_t *number)
     }
 }
 
-/* A full ring is read slowly, or not any more. */
+/* Counts a lost line, as the ring is full: its reader is slow, or gone, which ends the trace. */
 static void lose_line(struct trace_ring *ring)
 {
     int64_t looked = atomic_load_explicit(&ring->looked, memory_order_relaxed);
@@ -231,7 +232,7 @@ int trace_ring_create(struct trace_reader *reader)
     return 0;
 }
 
-/* Eight at a time: a program makes lines faster than their characters can be looked at one by one. */
+/* Looks at eight characters at once: a program makes lines faster than a reader can look at each. */
 static bool has_control(uint64_t characters)
 {
     const uint64_t each = ~UINT64_C(0) / 0xff;

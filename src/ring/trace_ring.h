@@ -21,7 +21,7 @@ enum {
 #define TRACE_RESULT '\x1e'
 
 struct trace_slot {
-    /* The number of the line that may be written here; or, once it is here, its number + 1. */
+    /* The number of the line that may be written here; once the line is here, its number + 1. */
     _Atomic uint64_t turn;
     int64_t when;     /* nanoseconds since 1970: when the call began */
     uint32_t took;    /* microseconds, rounded up; UINT32_MAX: the call is about to wait */
@@ -29,7 +29,7 @@ struct trace_slot {
     int32_t process, thread;
     uint32_t length;     /* of `text` */
     uint32_t empty;      /* calls before it with the same arguments and the result 0; the reader makes a line of them */
-    int64_t empty_since; /* when the first of these began; the last ended before `when` */
+    int64_t empty_since; /* when the first of these calls began; the last one ended before `when` */
     char text[TRACE_TEXT];
 };
 
@@ -61,17 +61,17 @@ struct trace_line {
 /* Writes the line, or counts it as lost. Does nothing if its trace has ended. */
 void trace_ring_write(const struct trace_line *);
 
-/* False: a line would find no room now, and counts as lost; its text need not be made. True: its memory, which the
- * reader used last, is being fetched. */
+/* False: a line would find no room now, and counts as lost, so its text need not be made. True: there is room, and the
+ * memory of the line, which the reader used last, is being fetched. */
 bool trace_ring_has_room(void);
 
 /* Writes lines to the ring in this file, which trace_ring_create has made. Returns NULL, or why not, in static
  * storage. One thread at a time. */
 const char *trace_ring_open(const char *path);
 
-/* Writes no more lines. Waits for threads that are writing one, which takes microseconds. If one does not end, as a
- * signal's handler has left it by siglongjmp or a debugger holds it, the memory stays mapped. Does nothing if no
- * ring is open. One thread at a time. */
+/* Writes no more lines. Waits for threads that are writing a line, which takes microseconds. If a thread does not end
+ * that, as a signal's handler has left it by siglongjmp or a debugger holds it, the memory stays mapped. Does nothing
+ * if no ring is open. One thread at a time. */
 void trace_ring_close(void);
 
 /* The number of the trace that this process writes now; 0: no trace, or its reader has gone. Costs a load. */
