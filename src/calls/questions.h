@@ -1,5 +1,5 @@
 /* Questions of layers about objects, which no call answers. verbs/life/questions.c answers for softverbs' own objects,
- * around/questions.c for those of another libibverbs. Where an answer is not known, the rule that asks is silent.
+ * around/questions.c for another libibverbs. Where an answer is not known, the rule that asks is silent.
  * Thread-safe. */
 #pragma once
 
@@ -30,7 +30,7 @@ struct calls_cq_entries {
     uint32_t waiting; /* entries that are not polled yet */
 };
 
-/* What one end of a connection was given when it came to RTS. */
+/* The values that one end of a connection was given when it came to RTS. */
 struct calls_end {
     uint32_t peer, sq_psn, rq_psn;
     uint32_t access;

@@ -48,7 +48,7 @@ static int req_notify_cq(struct ibv_cq *cq, int solicited_only)
     return layer_below(ibv_req_notify_cq)(cq, solicited_only);
 }
 
-/* Returns true if work is under way and no CQ of the channel was ever armed, so no event comes. Under the lock. */
+/* Returns true if work is under way and no CQ of the channel was ever armed, so no event is raised. Under the lock. */
 static bool is_unarmed(const struct shadow *channel)
 {
     const struct shadow *shadow;
@@ -61,7 +61,7 @@ static bool is_unarmed(const struct shadow *channel)
     return due && !armed;
 }
 
-/* Tells the rules that a thread waits. Returns true if the wait may have no end. */
+/* Lets the rules see that a thread waits. Returns true if the wait may have no end. */
 static bool tell_waiting(const struct ibv_comp_channel *handle)
 {
     shadow_lock();

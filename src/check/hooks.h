@@ -16,7 +16,7 @@
         .created = &(object)->created, __VA_ARGS__                                                                     \
     }
 
-/* What happens to memory that work or regions use. */
+/* Memory that work or regions use: it is freed, unmapped, registered or lost. */
 struct hooks_memory {
     /* The program frees memory that this work uses. */
     void (*freed)(struct shadow *owner, const struct wqe *);
@@ -34,7 +34,7 @@ struct hooks_memory {
 struct hooks_waits {
     /* A thread is about to wait for an event of the channel. */
     void (*waiting)(struct shadow *channel);
-    /* A thread has waited long for an event of the channel, of which no CQ was ever armed. */
+    /* A thread has waited long for an event of the channel, and no CQ of the channel was ever armed. */
     void (*stuck)(struct shadow *channel);
     /* A thread has waited long for an event of the channel. At least if a refused post is kept (shadow/refusals.h). */
     void (*idle)(struct shadow *channel);

@@ -19,7 +19,7 @@
              : ((struct ibv_flow *)(void *)(object))->context, default                                                 \
              : ((struct ibv_pd *)(void *)(object))->context)
 
-/* Calls that make objects of which only the place is kept. */
+/* Calls that make objects; only the place of the call is kept. */
 #define MADE_PLAINLY                                                                                                   \
     MADE(CONTEXT, struct ibv_context *, ibv_open_device, (struct ibv_device * device), (device))                       \
     MADE(PD, struct ibv_pd *, ibv_alloc_pd, (struct ibv_context * context), (context))                                 \

@@ -128,7 +128,7 @@ static bool cq_is_lost(const struct ibv_cq *ibv, const char *call)
     return unlikely(calls_questions->cq_is_gone(ibv)) && hooks_is_gone(SHADOW_CQ, ibv, call);
 }
 
-/* Tells the rules of a poll while a refused post is kept. */
+/* Lets the rules see a poll while a refused post is kept. */
 static void note_found(const struct ibv_cq *ibv, bool found)
 {
     shadow_lock();
@@ -180,7 +180,7 @@ static void complete_shown(struct ibv_cq_ex *ibv)
     shadow_unlock();
 }
 
-/* The queue of which this thread's ibv_next_poll has found no more entries. */
+/* The queue in which this thread's ibv_next_poll has found no more entries. */
 static _Thread_local const struct ibv_cq_ex *emptied __attribute__((tls_model("initial-exec")));
 
 static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)

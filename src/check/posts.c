@@ -72,7 +72,7 @@ static void keep_reason(struct shadow_refused *post, uint64_t wr_id)
     post->reason = (uint16_t)refusal_reason();
 }
 
-/* Ends a post of which the library took the first `taken` work requests. Under the lock. */
+/* Ends a post. The library took its first `taken` work requests. Under the lock. */
 static void end_post(struct shadow *owner, uint64_t first, unsigned taken, unsigned count,
                      const struct shadow_refused *post)
 {

@@ -43,7 +43,7 @@ enum diagnosis_group {
 
 enum { DIAGNOSE_ROOM = 1024 }; /* for each sentence */
 
-/* What a comparison with an earlier look, some seconds ago, shows; all false without such a look. */
+/* The results of a comparison with an earlier look, some seconds ago; all false without such a look. */
 struct since {
     bool still;    /* nothing has happened to the queue pair */
     bool unpolled; /* nothing was polled from `cq` */
@@ -90,7 +90,7 @@ struct known_asked {
 /* The facts at hand. All zero: nothing is known. */
 struct known {
     const struct facts_qp *own, *peer;
-    const struct facts_cq *cq; /* the CQ in question, or that of the own sends */
+    const struct facts_cq *cq; /* the CQ in question, or the CQ of the own sends */
     const struct facts_srq *srq, *peer_srq;
     const struct facts_missing *missing;
     const struct facts_process *partner; /* the process of the other end */

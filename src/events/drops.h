@@ -1,4 +1,4 @@
-/* What the reasons for which packets are dropped mean for messages. */
+/* The consequences for messages of the reasons for which packets are dropped. */
 #pragma once
 
 #include <stdbool.h>

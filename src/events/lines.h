@@ -1,4 +1,4 @@
-/* What events.def says of each event and counter, for reports and tools. */
+/* The text of events.def about each event and counter, for reports and tools. */
 #pragma once
 
 #include "events/events.h"

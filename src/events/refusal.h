@@ -17,7 +17,7 @@
 struct refusal {
     const char *call; /* the call of the interface that this thread is in; NULL: it is in no call with a wrapper */
     bool told;        /* its line was written, or it needs no line */
-    bool usual;       /* its refusals count as those of refuse_offer do */
+    bool usual;       /* its refusals count as if by refuse_offer */
     uint16_t reason;  /* of its refusal, or of the last refusal of a call without a wrapper; REASON_NONE: not given */
 };
 
@@ -34,8 +34,8 @@ static inline struct refusal refusal_begin(const char *call)
     return before;
 }
 
-/* Leaves the call; `error` is 0 if it succeeded. A failure without a line comes from the C library or the kernel, and
- * gets its line here. errno stays. */
+/* Leaves the call; `error` is 0 if it succeeded. A failure without a line is the C library's or the kernel's, and gets
+ * its line here. errno stays. */
 void refusal_end(const struct refusal *before, int error);
 
 #define REFUSES(text, values) __attribute__((__cold__, noinline, format(printf, text, values)))

@@ -81,8 +81,8 @@ struct facts_kind {
     uint32_t count, size; /* of lines; of the struct */
 };
 
-/* struct facts_qp and so on. A struct is all zero at first: nothing is known. Its texts belong to whoever fills it, and
- * must outlive it. */
+/* struct facts_qp and so on. A struct is all zero at first: nothing is known. Its texts are not copied, and must
+ * outlive it. */
 #define FACT_MEMBER(kind, name, form, source, when, meaning) fact_##form name;
 #define FACTS_DECLARE(kind, chapter, of)                                                                               \
     struct facts_##kind {                                                                                              \

@@ -4,7 +4,7 @@
 #include "imitate/layer.h"
 #include "link/vma.h"
 
-/* Refuses accesses that the device lacks, other than those of IBV_ACCESS_OPTIONAL_RANGE, which devices may ignore. */
+/* Refuses accesses that the device lacks, but not IBV_ACCESS_OPTIONAL_RANGE, which devices may ignore. */
 static int check_access(unsigned access)
 {
     uint64_t lacks =

@@ -127,7 +127,7 @@ static int check_reads(const struct ibv_qp_attr *attr, int mask)
     return 0;
 }
 
-/* Drivers of iWARP look at no address vector, as their connections are those of TCP. */
+/* Drivers of iWARP look at no address vector, as they connect by TCP. */
 static int check_address(const struct ibv_ah_attr *attr)
 {
     uint64_t gids = profile_value(imitated, PROFILE_gid_tbl_len, UINT32_MAX);

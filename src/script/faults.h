@@ -8,7 +8,7 @@
 /* Reads the items after `fault`; the reader has begun a rule for the first. Each item except the seed is a rule. */
 bool faults_read(struct reader *, struct script *);
 
-/* Reads a list alone, as SOFTVERBS_FAULT has it, and appends its rules, with line 0, to those of the script. Writes the
+/* Reads a list alone, as SOFTVERBS_FAULT has it, and appends its rules, with line 0, to the script. Writes the
  * list's seed, or 0; a seed alone is a list, too. False: `fault` says where the list is wrong and why. */
 bool faults_parse(const char *text, struct script *, uint64_t *seed, struct script_fault *fault);
 

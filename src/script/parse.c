@@ -95,7 +95,7 @@ static bool take_action(struct reader *reader, const char *begin, const struct v
                          begin, kinds);
 }
 
-/* What is read between the call and the end of a rule: conditions, then actions. */
+/* The items of a rule after its calls: conditions, then actions. */
 struct item {
     const struct value_word *(*find)(const char *, bool);
     const char *(*meant)(const char *, char text[READER_MEANT]);

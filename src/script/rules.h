@@ -30,9 +30,9 @@ void rules_begin(struct script *, uint64_t seed);
 /* The function to call after each change of the rules of a running process; or NULL. Written before any change. */
 extern void (*rules_changed)(void);
 
-/* Adds rules to those of the process; if all of these were taken back, the new rules replace them. Returns 0; ENOSPC:
- * too many; ENOMEM; EBUSY: some thread still reads rules that were taken back. rules_changed and the caller put the
- * layers around the calls. One thread at a time, as below. */
+/* Adds rules to the rules of the process, if it has some; if all of them were taken back, the new rules replace them.
+ * Returns 0; ENOSPC: too many; ENOMEM; EBUSY: some thread still reads rules that were taken back. rules_changed and the
+ * caller put the layers around the calls. One thread at a time, as below. */
 int rules_add(const struct script *);
 
 /* Takes all rules back. Their numbers are not used again. */

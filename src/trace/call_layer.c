@@ -291,7 +291,7 @@ static void show_wait(struct trace_line *line)
 #define HELD_READER(...)
 #include "calls/each.def"
 
-/* The commands of librdmacm, of which the one that takes an event waits. */
+/* The commands of librdmacm. The command that takes an event waits. */
 #define BEFORE_told(line)
 #define BEFORE_quiet(line)
 #define BEFORE_waits(line) show_wait(line);

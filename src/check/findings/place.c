@@ -36,8 +36,8 @@ void place_begin(void)
     backtrace(&frame, 1);
 }
 
-/* Returns how many frames to skip: those of this library and of the one that is left out, then functions of the verbs'
- * headers. A program that contains the library keeps all but the innermost frame, as nothing tells the two apart. */
+/* Returns how many frames to skip: of this library, of the library that is left out, then of functions of the verbs'
+ * headers. A program that contains the library keeps all but the innermost frame, as nothing shows which is which. */
 static int skip(void *const *frames, int count, struct place *place)
 {
     int first = 0;

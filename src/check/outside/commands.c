@@ -4,10 +4,9 @@
 #include "check/hooks_call.h"
 #include "check/layer.h"
 
-/* The refusal of a `quiet` or `waits` command of ucma.def is no news, nor is that of a disconnect: it may be a second
- * one. */
-enum how { told, quiet, waits };
+enum how { told, quiet, waits }; /* as in ucma.def */
 
+/* Returns true if the rules look at the refusal. A disconnect may be a second one, which is refused rightly. */
 static bool is_news(enum how how, enum ucma_command_number number)
 {
     return how == told && number != UCMA_DISCONNECT;

@@ -1,4 +1,4 @@
-/* Sees the commands of librdmacm, also those of libraries that the program loads later. */
+/* Sees the commands of librdmacm, also if a library that the program loads later makes them. */
 #pragma once
 
 #include "calls/calls.h"

@@ -21,6 +21,6 @@ void sanitizers_hide(const void *, size_t);
 void sanitizers_show(const void *, size_t);
 
 /* For ThreadSanitizer all that threads did before sanitizers_precede happens before sanitizers_follow with the same
- * number returns. It can't tell some numbers apart, which may hide a race. */
+ * number returns. Some numbers are the same to it, which may hide a race. */
 void sanitizers_precede(uint64_t number);
 void sanitizers_follow(uint64_t number);

@@ -18,7 +18,7 @@ static struct {
     int (*fallocate64)(int, int, off64_t, off64_t);
 } really = {ftruncate, ftruncate64, truncate, truncate64, fallocate, fallocate64};
 
-/* Begins a call that cuts a file, of which any memory may be a mapping. */
+/* Begins a call that cuts a file. Any memory may be a mapping of the file. */
 static struct memory_loss begin_cutting(const char *call, const void *caller)
 {
     struct memory_loss loss = {MEMORY_EMPTIED, call, caller, .length = SIZE_MAX};

@@ -183,7 +183,7 @@ static int seen_madvise(void *memory, size_t length, int advice)
     return result;
 }
 
-/* shmdt is not told the length, so that of the mapping in which a region was registered is taken. */
+/* shmdt has no argument for the length: it is the length of the mapping in which a region was registered. */
 static int seen_shmdt(const void *memory)
 {
     size_t length = 0;

@@ -39,7 +39,7 @@ static void report_sends(const struct shadow *qp)
                 wqe_name(first), (unsigned long long)first->wr_id);
 }
 
-/* Reports completions of receives; those of sends are reported with their queue pair. */
+/* Reports completions of receives. Completions of sends are reported with their queue pair. */
 static void report_entries(const struct shadow *cq)
 {
     struct calls_cq_entries entries;

@@ -1,5 +1,5 @@
 /* A program touches no buffer of a receive, READ or atomic before the completion. --check=pages shows that, and so do
- * the program's sanitizers, which are told of the buffers. */
+ * the program's sanitizers, which get to know the buffers here. */
 #include "base/own_code.h"
 #include "check/hooks.h"
 #include "check/outside/pages.h"

@@ -1,4 +1,4 @@
-/* What the functions around creating calls have in common. */
+/* The common part of the functions that see calls which create objects. */
 #pragma once
 
 #include <errno.h>

@@ -256,7 +256,7 @@ static const struct wqe *find_conflict(const struct wqe_queue *queue, uint32_t f
     return NULL;
 }
 
-/* Returns how many sends are before the last fence that this send waits for: its own, or that of earlier work. */
+/* Returns how many sends are before the last fence that this send waits for: its own, or a fence of earlier work. */
 static uint32_t count_fenced(const struct wqe_queue *sends, const struct wqe *send)
 {
     uint32_t count = sends->count;

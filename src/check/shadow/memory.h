@@ -41,8 +41,8 @@ void memory_note_written(const struct wqe *);
  * that is no longer known. */
 bool memory_may_be_written(const struct wqe *);
 
-/* What is at the memory after a call of the program: nothing; other memory, which is mapped there; new pages, once it
- * is written or read; memory that the allocator has. */
+/* The effect of a call on memory of the program: nothing is there any more; other memory is mapped there; it gets new
+ * pages once it is written or read; the allocator has it. */
 enum memory_loss_kind { MEMORY_UNMAPPED, MEMORY_REPLACED, MEMORY_EMPTIED, MEMORY_FREED };
 
 struct memory_loss {
