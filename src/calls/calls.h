@@ -18,8 +18,8 @@
  * - It is put around in the midst of things: it may see wr_complete without wr_start, end_poll without start_poll, an
  *   object whose creation it did not see, the end of a wait whose beginning it did not see; or the first half of these
  *   without the second. So between calls it holds no lock.
- * - Its functions fail as the function below does: a function of CALL reports an error as verbs.def says, and its errno
- *   is seen to; a function of HELD sets errno itself (base/result.h). They may be cancelled only where verbs.def says
+ * - Its functions fail as the function below does: a function of CALL reports an error as verbs.def says, and errno is
+ * set for it; a function of HELD sets errno itself (base/result.h). They may be cancelled only where verbs.def says
  *   `event`, and in rdma_get_cm_event.
  * - A program that keeps a pointer of the data path (context->ops.post_send) still calls that pointer: past a layer
  *   that came later, and through one that was taken off. A member that a program has overwritten is left alone.
@@ -93,7 +93,8 @@ static inline const struct calls *calls_around(void)
     return atomic_load_explicit(&calls_top, memory_order_acquire);
 }
 
-/* A change of a pointer in a program's struct. `bottom` means the object's own function there. */
+/* A change of pointers in a program's struct from `before` to `after`. A function of `bottom` there means the object's
+ * own function. */
 struct calls_change {
     const struct calls *bottom, *before, *after;
 };
@@ -110,7 +111,7 @@ void calls_enter(struct calls_holder *, void (*change)(struct calls_holder *, co
 /* Makes the struct follow the layers no longer. Does nothing if it never entered. Thread-safe; locks as calls_enter. */
 void calls_leave(struct calls_holder *);
 
-/* A holder's function `change` uses it: the member holds `own`, or the layers' function for the call `name`. Programs
+/* For a holder's function `change`: makes the member hold `own`, or the layers' function for the call `name`. Programs
  * read it plainly meanwhile, and get the old or the new one, as it is an aligned word; ThreadSanitizer would call that
  * a race. */
 #define CALLS_CHANGER __attribute__((no_sanitize("thread")))

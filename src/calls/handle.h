@@ -1,4 +1,4 @@
-/* Freeing the memory of a destroyed object that programs name by a handle. */
+/* Frees the memory of a destroyed object that programs name by a handle. */
 #pragma once
 
 /* free(3), or a function of the checker, which keeps the memory for a while, so that a late use of the handle is seen

@@ -1,4 +1,4 @@
-/* Posting the first work requests of a list, for layers that handle one of the later ones themselves. */
+/* Posts the first work requests of a list, for layers that handle one of the later requests themselves. */
 #pragma once
 
 enum { CALLS_COPIES = 16 };

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* The return address of a builder is in the program, as of a post. */
+/* A builder's return address is in the program, like the return address of a post. */
 #define POSTED PLACE_OF_POST
 
 static struct shadow *find(struct ibv_qp_ex *qp)
@@ -49,7 +49,7 @@ static void start(struct ibv_qp_ex *qp)
     shadow_unlock();
 }
 
-/* A bit of send_ops_flags; the first operations have the bit of their number. */
+/* Returns the bit of send_ops_flags for an operation. The first operations have the bit of their number. */
 static uint64_t flag_of(enum ibv_wr_opcode opcode)
 {
     if (opcode == IBV_WR_ATOMIC_WRITE)
@@ -78,7 +78,7 @@ static void judge_data(struct shadow *qp, const char *call)
     qp->qp.batch.has_data = true;
 }
 
-/* Under the lock, before another thread can start. */
+/* Ends the batch. Under the lock, before another thread can start one. */
 static void judge_end(struct shadow *qp, const char *call)
 {
     if (!qp->qp.batch.thread)

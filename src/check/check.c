@@ -55,7 +55,7 @@ static bool describe_end(uint32_t key, char text[CALLS_WORDS_OF_PLACE])
     return true;
 }
 
-/* The protection of pages does not hold back a device that is not softverbs'. */
+/* Leaves out pages if the device is not softverbs', which writes to memory past their protection. */
 static void leave_pages_out(void)
 {
     if (rule_chosen.pages && settings_around)
@@ -94,7 +94,7 @@ void check_begin(void)
     if (rule_chosen.pages)
         pages_begin();
     if (rule_chosen.pages || sanitizers_poison())
-        /* data that the kernel may not write there for the library arrives in packets */
+        /* data arrives in packets, as the kernel may not write it there for the library */
         setting_put(SETTING_NO_PULL, "1");
     objects_fill(&layer_check.calls);
     queue_pairs_fill(&layer_check.calls);

@@ -1,4 +1,4 @@
-/* Events of CQs and asynchronous ones, fetched and acknowledged. */
+/* Events of CQs and asynchronous events: how programs arm, fetch and acknowledge them. */
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -33,7 +33,7 @@ static void note_fetch(const struct ibv_cq *ibv)
     shadow_unlock();
 }
 
-/* Posted sends may complete before the CQ is armed, so that they never raise an event. */
+/* Notes the thread if it arms while sends are due: they may complete just before, and never raise an event. */
 static int req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
     hooks_see_use(SHADOW_CQ, cq, "ibv_req_notify_cq");

@@ -30,13 +30,13 @@ struct hooks_memory {
     void (*given_up)(struct shadow *mr, const struct memory_loss *);
 };
 
-/* What keeps a thread or a peer waiting. */
+/* Threads or peers that wait, and the causes. */
 struct hooks_waits {
     /* A thread is about to wait for an event of the channel. */
     void (*waiting)(struct shadow *channel);
     /* A thread has waited long for an event of the channel, and no CQ of the channel was ever armed. */
     void (*stuck)(struct shadow *channel);
-    /* A thread has waited long for an event of the channel. At least if a refused post is kept (shadow/refusals.h). */
+    /* A thread has waited long for an event of the channel. Called at least while a refused post is kept. */
     void (*idle)(struct shadow *channel);
     /* A thread has polled the CQ while a refused post is kept; `found`: the poll found entries. */
     void (*polled)(struct shadow *cq, bool found);
@@ -83,7 +83,8 @@ struct hooks {
     void (*modified)(struct shadow *qp, const struct ibv_qp_attr *, int mask);
     /* The queue pair is connected with a queue pair of this host, which is in RTS, too. */
     void (*met)(struct shadow *qp, const struct shadow_connection *peer);
-    /* The program destroys the object, and nothing known uses it; the library is about to, and may wait. */
+    /* The program is destroying the object, which no known object uses. The library has not done it yet, and may wait.
+     */
     void (*destroying)(struct shadow *);
     /* The library has destroyed the object. Work that began after the moment `began` is another object's. */
     void (*destroyed)(struct shadow *, uint64_t began);

@@ -55,8 +55,8 @@ static void collect(struct suspects *suspects, const struct shadow *cq_or_channe
     }
 }
 
-/* Looks at the RNR NAKs that the queue pairs have sent. Asks without the shadow's lock, as the answer takes the
- * library's. */
+/* Looks at the RNR NAKs that the queue pairs have sent. Asks without the shadow's lock, as the answer takes locks of
+ * the library. */
 static void look(const struct suspects *suspects, void (*note)(struct shadow *qp, uint64_t sent))
 {
     for (unsigned at = 0; at < suspects->count; at++) {

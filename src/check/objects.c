@@ -265,7 +265,7 @@ static int modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
 
 /* -- destroying */
 
-/* The library refuses to destroy a queue that a queue pair uses. */
+/* Returns true if a queue pair uses the queue, which the library then refuses to destroy. */
 static bool is_used(const struct shadow *shadow)
 {
     const struct shadow *other;
@@ -299,7 +299,7 @@ static void begin_destroying(struct destruction *destruction, enum shadow_kind k
     shadow_unlock();
 }
 
-/* ibv_close_device destroys what is left in the context. */
+/* Forgets all objects of a closed context, as ibv_close_device destroys what is left there. */
 static void forget_all(const struct ibv_context *context)
 {
     struct shadow *shadow, *next;
@@ -310,7 +310,7 @@ static void forget_all(const struct ibv_context *context)
     }
 }
 
-/* Another thread may already have made an object at this address. */
+/* Notes the destruction, unless another thread has already made an object at this address. */
 static void end_destroying(const struct destruction *destruction, enum shadow_kind kind, const void *handle)
 {
     shadow_lock();

@@ -52,7 +52,7 @@ static void note_left(const struct ibv_cq *ibv)
     shadow_unlock();
 }
 
-/* A SINGLE_THREADED CQ is this thread's until end_polling. */
+/* Begins a poll. A SINGLE_THREADED CQ is this thread's until end_polling. */
 static void begin_polling(const struct ibv_cq *ibv)
 {
     hooks_see_use(SHADOW_CQ, ibv, "ibv_poll_cq");
@@ -138,7 +138,7 @@ static void note_found(const struct ibv_cq *ibv, bool found)
     shadow_unlock();
 }
 
-/* Looks now and then, as most polls find nothing. */
+/* Notes a poll that found nothing. Judges now and then only, as most polls find nothing. */
 static void note_nothing(const struct ibv_cq *cq)
 {
     enum { STEP = 1021 }; /* no multiple of the number of queues that a thread polls in turn */

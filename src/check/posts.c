@@ -38,7 +38,7 @@ static void see_stack(const char *call)
     hooks_see_place(&here, call);
 }
 
-/* A destroyed address handle that one of these datagrams names, or NULL. Under the lock. */
+/* Finds a destroyed address handle that one of these datagrams names, or NULL. Under the lock. */
 static const struct shadow *find_gone_ah(const struct shadow *qp, const struct ibv_send_wr *wr)
 {
     const struct shadow *gone = NULL;
@@ -48,7 +48,7 @@ static const struct shadow *find_gone_ah(const struct shadow *qp, const struct i
     return gone;
 }
 
-/* Returns 0 for an unknown queue pair, UINT64_MAX if it or an address handle is destroyed. */
+/* Returns `first` of flight_end; 0: the queue pair is not known; UINT64_MAX: it or an address handle is destroyed. */
 static uint64_t begin_sends(struct ibv_qp *qp, const struct ibv_send_wr *wr, const void *posted)
 {
     see_stack("ibv_post_send");

@@ -91,8 +91,8 @@ static bool leave_out(struct rule_choice *choice, struct text_part word)
     return rule < RULES;
 }
 
-/* Calls the function for each word, and adds the number of those for which it returns true to `found`. Returns the
- * first other word, or an empty one. */
+/* Calls the function for each word, and counts in `found` the words for which it returns true. Returns the first other
+ * word, or an empty one. */
 static struct text_part each_word(const char *words, bool (*visit)(struct rule_choice *, struct text_part),
                                   struct rule_choice *choice, unsigned *found)
 {

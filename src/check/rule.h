@@ -34,7 +34,7 @@ struct rule_choice {
     bool pages;         /* whole pages of buffers that the device writes are protected until the completion */
 };
 
-/* The rules in force; finding_begin writes it, before the program runs. */
+/* The rules that the user wants. finding_begin writes it before the program runs. */
 extern struct rule_choice rule_chosen;
 
 /* Returns true if findings of this rule count for the exit status. */

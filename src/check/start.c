@@ -1,5 +1,5 @@
-/* This file is in the library that programs load only: the command and the tests contain the other files, and are not
- * checked. */
+/* Only the library that programs load has this file: the command and the tests contain the others, and are not checked.
+ */
 #include <errno.h>
 
 #include "check/check.h"

@@ -83,7 +83,7 @@ struct known_posting {
 
 /* The process of the other end. */
 struct known_asked {
-    const char *outcome; /* of a question: "refused", "unasked", "unanswered" or "late"; NULL: it was not asked one */
+    const char *outcome; /* of a question to it: "refused", "unasked", "unanswered" or "late"; NULL: it was not asked */
     bool ended, stopped;
 };
 

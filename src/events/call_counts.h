@@ -7,7 +7,7 @@
 /* Counts an event of events.def that has happened to a call; `reason` is for a REFUSALS line. */
 void call_note(enum event, unsigned reason);
 
-/* How often an event happened until now: one of a REFUSALS line with this reason, one of a SCRIPTED line. */
+/* How often an event has happened: of a REFUSALS line with this reason, and of a SCRIPTED line. */
 uint64_t call_count_refused(enum event, unsigned reason);
 uint64_t call_count_scripted(enum event);
 

@@ -1,7 +1,7 @@
 #include "events/events.h"
 
-/* Places are given in the order of diag.def. A reason that is not counted takes no place: the next line has the same
- * one. */
+/* Places are given in the order of diag.def. A reason that is not counted takes no place: the next line has the place
+ * instead. */
 enum {
     PLACE_OTHER,
 #define REASON(number, name, sentence) PLACE_##name, LAST_##name = PLACE_##name - !EVENTS_COUNTS(number),

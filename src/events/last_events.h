@@ -17,15 +17,15 @@ struct last_events {
  * frees by free(3); without memory nothing is noted. */
 void last_events_note(struct last_events **, enum event, uint32_t more, uint64_t a, uint64_t b);
 
-/* Counts an event once more if it is the newest one and has the same `a`: its record gets the present time, and its field
- * `more` is one higher. False: it is not. */
+/* Counts an event once more if it is the newest one and has the same `a`: its record gets the present time, and its
+ * field `more` is one higher. False: it is not. */
 bool last_events_again(struct last_events *, enum event, uint64_t a);
 
 /* Writes a list of JSON, the oldest event first; an empty one for NULL. A time plus `epoch` is nanoseconds since
  * 1970. */
 void last_events_report(FILE *, const struct last_events *, int64_t epoch);
 
-/* The same for a value of facts (facts/facts.h); `told` is a struct last_events_told. */
+/* The same as last_events_report, for a value of facts (facts/facts.h); `told` is a struct last_events_told. */
 struct last_events_told {
     const struct last_events *last;
     int64_t epoch;

@@ -3,7 +3,7 @@
 
 #include "events/events.h"
 
-/* The line of the list on an event. */
+/* The line of events.def on an event. */
 struct event_line {
     const char *name, *key, *part, *meaning;
     enum event_level level;
@@ -26,14 +26,14 @@ bool event_field_is_signed(enum event_field);
 enum event_counter_form {
     COUNTER_PACKETS,        /* by operation */
     COUNTER_NUMBER,         /* a number, or a part of an object of numbers */
-    COUNTER_FAULT,          /* such a number, for a kind of SOFTVERBS_FAULT */
+    COUNTER_FAULT,          /* a part of `fault_kinds`, for a kind of SOFTVERBS_FAULT */
     COUNTER_SUM,            /* the sum of a field */
     COUNTER_PACKET_REASONS, /* packets dropped, by the reason's number */
     COUNTER_REASONS,        /* by the reason's name */
     COUNTER_BY_PEERS,
 };
 
-/* A counter; all are in the order of the list. */
+/* A counter. All are in the order of events.def. */
 struct event_counter {
     const char *key, *part, *column, *rdma, *meaning;
     enum event_counter_form form;

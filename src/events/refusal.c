@@ -16,7 +16,8 @@ const char *refusal_call(void)
     return refusal_now.call ? refusal_now.call : "a call";
 }
 
-/* Returns a name that lasts: calls of the data path name themselves in memory that does not, with their object. */
+/* Returns a name that lasts for a call of the data path, which names itself and its object in memory that does not
+ * last. */
 static const char *lasting_name(const char *call)
 {
     static const char *const names[] = {"ibv_post_send", "ibv_post_recv",   "ibv_post_srq_recv", "ibv_post_srq_ops",

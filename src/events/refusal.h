@@ -43,13 +43,14 @@ void refusal_end(const struct refusal *before, int error);
 /* Writes "CALL: TEXT: SENTENCE (reason N)" and returns `error`. errno stays. */
 int refuse(int error, enum reason, const char *format, ...) REFUSES(3, 4);
 
-/* refuse without the sentence, for a text that says more than the sentence. */
+/* The same as refuse, but without the sentence, for a text that says more than it. */
 int refuse_because(int error, enum reason, const char *format, ...) REFUSES(3, 4);
 
-/* refuse at the level info, counted apart: programs make the call to learn whether they can have something. */
+/* The same as refuse, but at the level info and counted apart: programs make the call to learn whether they can have
+ * something. */
 int refuse_offer(int error, enum reason, const char *format, ...) REFUSES(3, 4);
 
-/* refuse and refuse_because (an empty TEXT is left out) for a line that begins with another name than refusal_now's. */
+/* The same as refuse and refuse_because, for a line that begins with the name `call`; an empty TEXT is left out. */
 int refuse_in(const char *call, int error, enum reason, const char *format, ...) REFUSES(4, 5);
 int refuse_in_because(const char *call, int error, enum reason, const char *format, ...) REFUSES(4, 5);
 

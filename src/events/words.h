@@ -24,7 +24,7 @@ char *words_access(unsigned access, char text[WORDS_SIZE]);
 /* "10.0.0.1" or "fe80::1" */
 char *words_gid(const union ibv_gid *, char text[WORDS_GID]);
 
-/* The words above as sources of facts (facts/fill.h). */
+/* These words as sources of facts (facts/fill.h). */
 #define FACT_FROM_STATE(member) true, words_state(from->member)
 #define FACT_FROM_STATUS(member) true, words_status(from->member)
 #define FACT_FROM_OPCODE(member) true, words_opcode(from->member)

@@ -23,7 +23,7 @@ static inline int imitate_errno(enum profile_key key)
     return (int)imitated->values[key];
 }
 
-/* The limits of the device: of the profile, or as the user set them besides it. */
+/* The limits of the device: the profile has them, or the user has set others. */
 const struct limits *imitate_limits(struct ibv_context *);
 
 /* Add the functions of the layer for calls of these kinds. */

@@ -1,5 +1,5 @@
-/* This file is in the library that programs load only: the command and the tests contain the other files, and imitate
- * no device. */
+/* Only the library that programs load has this file: the command and the tests contain the others, and imitate no
+ * device. */
 #include "imitate/imitate.h"
 
 /* Runs after abi/bottom.c has set the bottom of calls, before all else. */

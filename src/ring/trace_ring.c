@@ -44,7 +44,7 @@ uint32_t trace_ring_now(void)
 
 enum { CACHE_LINE = 64, FETCHED = 256 /* bytes, of most lines */ };
 
-/* Fetches a slot, to write or to read it. */
+/* Fetches a slot into the cache, to write or to read it. */
 #define FETCH_SLOT(slot, writes)                                                                                       \
     for (size_t at = 0; at < FETCHED; at += CACHE_LINE)                                                                \
     __builtin_prefetch((const char *)(slot) + at, writes)

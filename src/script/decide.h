@@ -62,7 +62,7 @@ static inline bool verdict_has(const struct script_verdict *verdict, unsigned fa
  * errors, signals and statuses the first one counts. Thread-safe. */
 struct script_verdict script_decide(struct script *, const struct script_event *);
 
-/* Returns true if the rule has an action with a value, which `places` is not. */
+/* Returns true if the rule has an action with a value; `places` does not count as one. */
 bool script_has_value(const struct script_rule *);
 
 /* Returns true if the rule does nothing but count what it meets. */

@@ -1,4 +1,4 @@
-/* Texts become rules. Pure: it reads no file and no clock. */
+/* Turns texts into rules. Pure: it reads no file and no clock. */
 #pragma once
 
 #include "script/rule.h"

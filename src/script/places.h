@@ -13,7 +13,7 @@ enum { PLACES_VERSION = 1, PLACES_MOST = 4096, PLACES_CALL = 40 };
 struct places_entry {
     atomic_uint process; /* 0: free */
     atomic_uint written; /* 1: the members below are written */
-    uint32_t order;      /* among the entries: when the process came to the place */
+    uint32_t order;      /* the number of the entry, in the order in which they were made */
     uint32_t place;
     char call[PLACES_CALL], where[CALLER_WHERE];
     atomic_ullong count;

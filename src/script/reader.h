@@ -24,7 +24,7 @@ extern const char reader_long_stops[], reader_short_stops[];
 /* Refuses the text, which is wrong at `at`. Returns false. */
 bool reader_refuse(struct reader *, const char *at, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* " Did you mean \"drop\"?", or "" if no name is like the word: for the end of an error. Returns text. */
+/* Writes " Did you mean \"drop\"?" for the end of an error, or "" if no name is like the word. Returns text. */
 const char *reader_meant(const struct suggestion *, char text[READER_MEANT]);
 
 /* Joins a wrong word with the next word, which may be its unit after a blank. Returns joined. */

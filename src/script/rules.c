@@ -371,7 +371,8 @@ struct script_verdict rules_apply(struct script_event event)
     return verdict;
 }
 
-/* A thread that is cancelled here could hold the lock of a queue pair or CQ: the program may be in a batch. */
+/* Waits without being cancelled, as the thread may hold the lock of a queue pair or CQ: the program may be in a batch.
+ */
 void rules_wait(nanos delay)
 {
     int before = uncancelled_begin(), kept = errno;

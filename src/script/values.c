@@ -298,7 +298,7 @@ static bool read_forge(struct reader *reader, const char *stops)
     return read;
 }
 
-/* "100Mbit", with a fraction, as tc(8) has it. */
+/* Reads a rate such as "100Mbit" or "1.5Gbit", in the units of tc(8). */
 static bool find_rate(const char *word, double *rate)
 {
     static const struct text_unit units[] = {{"bit", 1}, {"kbit", 1e3}, {"Mbit", 1e6}, {"Gbit", 1e9}, {NULL, 0}};

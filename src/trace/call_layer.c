@@ -30,7 +30,7 @@ struct polled {
 };
 
 /* A thread's consecutive polls that found nothing are one line, whatever queues they are of, once in a second and
- * before the next call. So each costs only a look at the clock. */
+ * before the next call. So each of these polls costs only a look at the clock. */
 static _Thread_local struct {
     struct polled queues[QUEUES_SHOWN];
     uint32_t shown, others; /* how many of `queues` are used; polls of further queues */
@@ -325,8 +325,8 @@ static bool begin_found(struct trace_line *line, const char *call)
     return true;
 }
 
-/* Begins such a line. It also counts the polls with the same arguments that found nothing before: the reader makes
- * another line of them. */
+/* Begins the line of such a poll. It also has the number of polls with the same arguments that found nothing before:
+ * the reader makes another line of them. */
 static bool begin_found_after_empty(struct trace_line *line, const char *call, const struct ibv_cq *cq, int count)
 {
     uint32_t number = empty.number;
@@ -407,7 +407,7 @@ static int traced_next_poll(struct ibv_cq_ex *cq)
     return result;
 }
 
-/* The text is made before the call: in it another thread may get the completion, and free the request. */
+/* Makes the text before the call: during it another thread may get the completion, and free the request. */
 static int traced_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
     if (!begins_line())

@@ -29,7 +29,7 @@ static void leave_thread(void *caller)
     shadow_unlock();
 }
 
-/* The child of a fork has one thread. */
+/* Frees the records of other threads, which the child of a fork does not have. */
 static void become_child(void)
 {
     struct caller *caller;

@@ -9,7 +9,7 @@
 extern _Thread_local unsigned inside_checker __attribute__((tls_model("initial-exec")));
 
 /* Returns the argument for checker_scope_end. Pairs nest. Cancellation is off between the two, so that a thread never
- * leaves one open. */
+ * leaves a scope open. */
 static inline int checker_scope_begin(void)
 {
     int before = uncancelled_begin();

@@ -103,8 +103,8 @@ static void tell_first(struct finding *finding)
     finding_file_add(finding, &places);
 }
 
-/* Returns true if `fatal` is for findings of this rule: for what counts, and for notes, which are shown only where they
- * were asked for. */
+/* Returns true if `fatal` is for findings of this rule: for rules that count, and for notes, which are shown only where
+ * they were asked for. */
 static bool stops(enum rule rule)
 {
     return rule_counts(rule) || rule_lines[rule].level == RULE_NOTE;

@@ -20,7 +20,7 @@ struct finding_about {
     const void *posted;            /* a struct place_of_post, or NULL */
     const void *found;             /* a return address; NULL: it was found where it is reported */
     const struct place *created;   /* where the object was created; NULL: not known */
-    const struct place *destroyed; /* where the object was destroyed; NULL: not known, or it was not */
+    const struct place *destroyed; /* where the object was destroyed; NULL: it was not, or that is not known */
 };
 
 struct finding {

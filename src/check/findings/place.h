@@ -13,7 +13,7 @@ struct place {
     bool left_out;  /* the library of place_leave_out called this library */
 };
 
-/* Prepares place_here, which then needs nothing from the dynamic loader. Call it before the first one. */
+/* Prepares place_here, which then needs nothing from the dynamic loader. Call it before the first place_here. */
 void place_begin(void);
 
 /* From now on leaves out the frames of the library that has this function, which is between the program and this

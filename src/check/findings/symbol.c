@@ -120,7 +120,8 @@ static Dwfl_Module *find_holder(uint64_t address)
     return start == range.begin ? module : NULL;
 }
 
-/* Finds the module of an address, after another report if it has none: the program may have loaded a library since. */
+/* Finds the module of an address. If libdw has none it reads the list anew: the program may have loaded a library
+ * since. */
 static Dwfl_Module *find_module(uint64_t address)
 {
     Dwfl_Module *module = dwfl.session ? find_holder(address) : NULL;
@@ -222,7 +223,7 @@ static void find_module_of(Dwfl_Module *module, uint64_t address, struct symbol 
     symbol->offset = address - start;
 }
 
-/* Asks the dynamic loader, where libdw is missing. */
+/* Asks the dynamic loader, as libdw is missing or has no module of the address. */
 static void find_exported(uint64_t address, struct symbol *symbol)
 {
     Dl_info info;

@@ -32,12 +32,13 @@ bool symbol_is_wrapper(const void *address);
 
 /* How the frame of the function at a return address leads to the frame of its caller. */
 struct symbol_step {
-    _Atomic uintptr_t address; /* 0: the entry is free. Written last; what is known never changes then, but `base` */
+    _Atomic uintptr_t address; /* 0: the entry is free. Written last; after that only `base` may change */
     _Atomic uint8_t base;      /* enum symbol_base */
     int32_t frame;             /* the base plus this is the caller's stack pointer after the call; the return address is
                                   below that */
-    int32_t saved;             /* where the caller's frame pointer is, from there; 0: still in its register */
-    bool loses;                /* the caller's frame pointer is not known */
+    int32_t
+        saved;  /* where the caller's frame pointer is saved, from that stack pointer; 0: it is still in its register */
+    bool loses; /* the caller's frame pointer is not known */
 };
 
 /* The register from which the frame of the function at a return address is found. */

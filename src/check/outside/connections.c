@@ -10,7 +10,7 @@
 #include "check/outside/rdma_cma.h"
 #include "check/shadow/event_count.h"
 
-/* The functions that are seen; each is seen by one that is named see_ and the rest of the name. */
+/* The functions of librdmacm that are replaced, each by the function see_ with the rest of its name. */
 #define SEEN_ALL                                                                                                       \
     SEEN(struct rdma_event_channel *, create_event_channel, (void))                                                    \
     SEEN(void, destroy_event_channel, (struct rdma_event_channel *))                                                   \
@@ -36,7 +36,7 @@ static struct {
 
 /* -- making */
 
-/* Notes an identifier; a synchronous one has no channel of the program's. */
+/* Notes an identifier; `channel` is NULL for a synchronous one. */
 static void note_id(const struct rdma_cm_id *id, const void *channel, int port_space)
 {
     struct place here;

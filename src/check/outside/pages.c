@@ -31,7 +31,7 @@ static bool is_between(uintptr_t at, uintptr_t begin, uintptr_t end)
     return begin && at >= begin && at < end;
 }
 
-/* True: the page can't be read, so it is ours. Pages that the program mapped there unseen can mostly be read. */
+/* Returns true if the page can't be read, so that it is ours: other pages, mapped there unseen, can mostly be read. */
 static bool is_closed(uintptr_t at)
 {
     char byte;

@@ -13,7 +13,7 @@ static struct {
 
 bool sanitizers_are_here;
 
-/* ThreadSanitizer orders accesses by addresses: these are the addresses of numbers. */
+/* The addresses by which ThreadSanitizer knows the numbers. */
 static char places[PLACES];
 
 /* AddressSanitizer sees guarded accesses of the library if they call functions of the C library. */

@@ -1,5 +1,5 @@
-/* Reporting work in flight to the program's AddressSanitizer and ThreadSanitizer. They don't see the library's
- * accesses: it is not built with them. Does nothing if the program is not either. */
+/* Reports work in flight to the program's AddressSanitizer and ThreadSanitizer, which don't see the library's accesses,
+ * as the library is not built with them. Does nothing if the program is not built with them either. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 /* Looks whether the program is built with them. Before the program runs. */
 void sanitizers_begin(void);
 
-/* True if the program has either. Written by sanitizers_begin. */
+/* True if the program is built with one of them. Written by sanitizers_begin. */
 extern bool sanitizers_are_here;
 
 /* Returns true if the program is built with AddressSanitizer, and the library can write memory that is poisoned for the
@@ -20,7 +20,7 @@ bool sanitizers_poison(void);
 void sanitizers_hide(const void *, size_t);
 void sanitizers_show(const void *, size_t);
 
-/* For ThreadSanitizer all that threads did before sanitizers_precede happens before sanitizers_follow with the same
- * number returns. Some numbers are the same to it, which may hide a race. */
+/* For ThreadSanitizer all that was done before sanitizers_precede is done before sanitizers_follow with the same number
+ * returns. Some numbers are the same to it, which may hide a race. */
 void sanitizers_precede(uint64_t number);
 void sanitizers_follow(uint64_t number);

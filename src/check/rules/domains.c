@@ -1,4 +1,4 @@
-/* A thread domain is one thread's at a time. */
+/* One thread at a time uses the objects of a thread domain. */
 #include "check/hooks.h"
 
 static void shared(struct shadow *td, const char *call)

@@ -1,4 +1,4 @@
-/* Work that ends in an error: the error's own words, with the place of the post. */
+/* Reports work that ends in an error, in the words of the log and with the place of the post. */
 #include "base/likely.h"
 #include "check/hooks.h"
 

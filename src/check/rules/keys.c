@@ -16,7 +16,8 @@ static bool is_of_other_domain(const struct shadow *owner, const struct shadow *
     return pd && other && calls_questions->protection(pd) != calls_questions->protection(other);
 }
 
-/* Writes by how much the element is outside. False: it is in the region, or that has no addresses in this process. */
+/* Writes by how much the element is outside. False: it is in the region, or the region has no addresses in this
+ * process. */
 static bool is_outside(const struct ibv_sge *sge, const struct shadow_mr *mr, char *why)
 {
     uint64_t offset = sge->addr - mr->iova, left = offset <= mr->length ? mr->length - offset : 0;

@@ -22,7 +22,7 @@ static void hide(struct wqe *wqe)
         sanitizers_hide((const void *)(uintptr_t)wqe->sges[at].addr, wqe->sges[at].length);
 }
 
-/* Each send also precedes by the serial of its queue pair, which receives of the peer follow. */
+/* For ThreadSanitizer each send also precedes by the serial of its queue pair, which receives of the peer follow. */
 static void precede(struct shadow *owner, struct wqe *wqe)
 {
     if (!sanitizers_are_here)

@@ -21,5 +21,5 @@ const void *created_td_of(const struct ibv_pd *);
         created_seen;                                                                                                  \
     })
 
-/* The same for a call that returns 0, an error number, or a number below 0 with errno set; returns that result. */
+/* Like CREATED, for a call that returns 0, an error number, or a number below 0 with errno set; returns that result. */
 int created_result(int result, const char *call);

@@ -175,7 +175,7 @@ static void end_silent(struct shadow *qp, uint32_t until, const struct calls_com
     }
 }
 
-/* Finds the work of a completion: it was signalled, or failed. */
+/* Finds the work of a completion by its wr_id: it was signalled, or has failed. */
 static uint32_t find_flight(const struct wqe_queue *queue, const struct calls_completion *completion)
 {
     uint32_t at = 0;

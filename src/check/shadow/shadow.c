@@ -33,7 +33,7 @@ const char *shadow_kind_name(enum shadow_kind kind)
     return names[kind];
 }
 
-/* The form in which sentences have a kind's number. */
+/* The form that the number of a kind has in sentences. */
 enum form { HANDLE, NUMBER, DESCRIPTOR };
 
 /* How sentences name each kind. */
@@ -308,7 +308,7 @@ void shadow_remove(struct shadow *shadow, const struct place *destroyed)
     if (shadow->kind == SHADOW_SRQ)
         wqe_clear(&shadow->srq.receives);
     if (shadow->kind == SHADOW_QP) {
-        if (shadow->qp.srq) { /* its completions of receives that were not polled go with it */
+        if (shadow->qp.srq) { /* completions of its receives that were not polled are dropped with the queue pair */
             wqe_clear(&shadow->qp.srq->srq.receives);
             shadow->qp.srq->srq.users--;
         }

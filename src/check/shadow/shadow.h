@@ -54,7 +54,7 @@ struct shadow_refused {
     const char *call;      /* NULL: there is no such post */
     const void *posted;    /* its place */
     uint64_t wr_id;        /* of the work request that was refused */
-    uint64_t waited_since; /* nanoseconds: polls have found nothing since then; 0: no poll has */
+    uint64_t waited_since; /* nanoseconds: polls have found nothing since then; 0: there was no such poll */
     uint32_t polls;        /* the number of those polls */
     int error;             /* the errno */
     uint16_t reason;       /* the library's; 0: it gave none */
@@ -78,7 +78,7 @@ struct shadow_qp {
     struct shadow_batch batch;
     uint64_t builders;     /* the send_ops_flags that were asked for */
     uint32_t inline_asked; /* the max_inline_data that was asked for */
-    bool inline_told;      /* it is reported that a send exceeded that */
+    bool inline_told;      /* it is reported that a send exceeded inline_asked */
     enum ibv_qp_type type;
     enum ibv_qp_state state;
     bool signals_all;

@@ -14,11 +14,11 @@ enum wqe_flags {
     WQE_INLINE = 2,
     WQE_RECEIVE = 4,      /* it is a receive of a receive queue or an SRQ */
     WQE_WRITES = 8,       /* the device writes its buffers: a receive, a READ, an atomic */
-    WQE_HASHED = 16,      /* `hash`, or `parts`, has its buffers as they were at the post */
+    WQE_HASHED = 16,      /* `hash`, or `parts`, is of its buffers at the post */
     WQE_UNREADABLE = 128, /* it has completed, and its buffers could not be read then */
     WQE_HIDDEN = 256,     /* AddressSanitizer reports accesses to its buffers; wqe_show ends that */
     WQE_PROTECTED = 64,   /* its pages are protected; outside/pages.h */
-    WQE_UNSURE = 512,     /* a receive of an SRQ that may have completed: one of the same wr_id has */
+    WQE_UNSURE = 512,     /* a receive of an SRQ that may have completed: one with the same wr_id has */
     WQE_FENCE = 32,       /* it begins after earlier READs and atomics of its queue pair */
 };
 
@@ -28,7 +28,7 @@ struct wqe {
     const void *posted;       /* a struct place_of_post; or NULL */
     const void *ah;           /* the address handle of a datagram, or NULL */
     uintptr_t thread;
-    const char *lowest, *end; /* all its bytes in this process are between these, as its regions were at the post */
+    const char *lowest, *end; /* all its bytes in this process are between these, by its regions at the post */
     uint64_t hash;            /* the hash of all its buffers */
     uint64_t remote;          /* the address of the peer's memory that it names; `rkey` is the key */
     uint32_t rkey;
@@ -89,7 +89,7 @@ void wqe_add(struct wqe_queue *);
 /* Removes the work at this place. */
 void wqe_remove(struct wqe_queue *, uint32_t at);
 
-/* Removes work that will not complete any more, and ends what guards its buffers. wqe_clear removes all work so. */
+/* Removes work that will not complete any more, and ends what guards its buffers. wqe_clear does this for all work. */
 void wqe_drop(struct wqe_queue *, uint32_t at);
 
 void wqe_clear(struct wqe_queue *);
@@ -100,8 +100,8 @@ void wqe_doubt(struct wqe *);
 /* Allows the program to access the buffers again, if they were hidden. */
 void wqe_show(struct wqe *);
 
-/* Copies the first WQE_SGES elements of the list, and sets `length`, of all. A list of more than `most` elements, which
- * the library refuses unread, sets nothing. */
+/* Copies the first WQE_SGES elements of the list, and sets `length` to the bytes of all elements. A list of more than
+ * `most` elements, which the library refuses unread, counts as empty. */
 void wqe_set_list(struct wqe *, const struct ibv_sge *list, int64_t count, uint32_t most);
 
 /* "RDMA WRITE", "receive". */
