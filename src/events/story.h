@@ -83,7 +83,8 @@ struct story_recent {
     struct story_record records[STORY_RECENT];
 };
 
-_Static_assert(sizeof(struct story) + sizeof(struct story_recent) <= 2560, "what a queue pair may take more");
+_Static_assert(sizeof(struct story) + sizeof(struct story_recent) <= 2560,
+               "more than a queue pair may take for its story");
 _Static_assert(STORY_RECORDS % STORY_RECENT == 0, "a block is one piece");
 
 /* Copies the block of the last record, whole or not, into the story, which then has all records. Call it before they

@@ -29,9 +29,10 @@ static bool is_outside(const struct ibv_sge *sge, const struct shadow_mr *mr, ch
     else if (wrong == WRONG_ADDRESS_SWAPPED)
         snprintf(why, WHY, "which has the address whose bytes are in the other order (be64toh)");
     else if (sge->addr < mr->iova)
-        snprintf(why, WHY, "which begins %llu bytes after it", (unsigned long long)(mr->iova - sge->addr));
+        snprintf(why, WHY, "which begins %llu bytes after the element does",
+                 (unsigned long long)(mr->iova - sge->addr));
     else
-        snprintf(why, WHY, "which ends %llu bytes before its end",
+        snprintf(why, WHY, "which ends %llu bytes before the element does",
                  (unsigned long long)(sge->addr + sge->length - mr->iova - mr->length));
     return true;
 }
