@@ -202,7 +202,7 @@ struct ibv_ah *export_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, st
     return ah_from_wc(pd->context, port, wc, grh, &attr) ? NULL : ah_create(pd, &attr);
 }
 
-/* -- completion counters: each call for the work that succeeded, and for that which failed */
+/* -- completion counters: a call for the work that succeeded, and its twin for the work that failed */
 
 int export_set_comp_cntr(struct newer_comp_cntr *counter, uint64_t value)
 {
@@ -234,7 +234,7 @@ int export_read_err_comp_cntr(struct newer_comp_cntr *counter, uint64_t *value)
     return comp_cntr_read(counter, COMP_CNTR_FAILED, value);
 }
 
-/* -- the work of each, as layers find it below them */
+/* -- the functions below all layers, which do the work */
 
 #define VERB(outcome, type, name, work, parameters, arguments)                                                         \
     static type bottom_##name parameters                                                                               \

@@ -1,5 +1,5 @@
-/* fork(2) needs no preparation: no memory is pinned and no device writes to it, so that a child's copy-on-write pages
- * do no harm. ibv_fork_init(3). */
+/* ibv_fork_init(3): fork(2) needs no preparation. No memory is pinned and no device writes to it, so the copy-on-write
+ * pages of a child do no harm. */
 #include <infiniband/verbs.h>
 #include <stddef.h>
 

@@ -63,7 +63,7 @@ EXPORT void ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *to, struct ib_uverbs_
     ibv_copy_ah_attr_from_kern(&to->alt_ah_attr, &from->alt_ah_attr);
 }
 
-/* The fields that both path records have, in whichever direction. */
+/* Copies the fields that both path records have; it serves both directions. */
 #define COPY_PATH_RECORD()                                                                                             \
     do {                                                                                                               \
         COPY(dlid);                                                                                                    \

@@ -1,5 +1,5 @@
-/* The names of verbs objects and states: ibv_node_type_str(3) and its like. Programs print these and people search logs
- * for them, so the words are part of the interface. */
+/* The names of types, states, events, statuses and opcodes: ibv_node_type_str(3). Programs print these names and people
+ * search logs for them, so the words are part of the interface. */
 #include <infiniband/verbs.h>
 #include <stddef.h>
 

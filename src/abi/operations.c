@@ -15,7 +15,7 @@ struct ibv_qp *export_create_qp_ex(struct ibv_context *context, struct ibv_qp_in
     return qp;
 }
 
-/* -- the work of each, as layers find it below them */
+/* -- the functions below all layers, which do the work */
 
 #define MEMBER(table, outcome, type, member, name, work, parameters, arguments)                                        \
     static type bottom_##name parameters                                                                               \
@@ -31,7 +31,7 @@ void bottom_of_operations(struct calls *calls)
 #include "calls/verbs.def"
 }
 
-/* -- what is in the tables */
+/* -- the functions in a context's tables */
 
 #define MEMBER(table, outcome, type, member, name, work, parameters, arguments)                                        \
     static type table##_##member parameters                                                                            \

@@ -1,5 +1,6 @@
-/* The private symbols that do something. The distribution's libmlx5, libefa and tools look for all of IBVERBS_PRIVATE_N
- * of their release; they call only verbs_register_driver_N and ibv_query_gid_type. Facts from rdma-core 25 to 65. */
+/* The private symbols that are no stubs. The distribution's libmlx5, libefa and tools load only with all symbols of
+ * IBVERBS_PRIVATE_N of their release; they call only verbs_register_driver_N and ibv_query_gid_type. This is so in
+ * rdma-core 25 to 65. */
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -25,8 +26,8 @@ void verbs_register_driver_59(const void *operations);
 void verbs_register_driver_64(const void *operations);
 void verbs_register_driver_65(const void *operations);
 
-/* Providers' log lines, which never have a context. */
+/* Called by providers to log a line about a context. It does nothing: no provider has a context. */
 void __verbs_log(struct verbs_context *, uint32_t level, const char *format, ...);
 
-/* Counts the attributes of a command for the kernel; no such command is ever sent. */
+/* Returns `count`, the attributes of a command for the kernel; no such command is ever sent. */
 unsigned __ioctl_final_num_attrs(unsigned count, void *linked);

@@ -22,7 +22,8 @@ int unsupported(const char *what)
             (target) = (__typeof__(target))(stub_function *)(stub);                                                    \
     } while (0);
 
-/* A REFUSED line of verbs.def becomes FILL_table(member): something for the tables at hand, nothing for the others. */
+/* A REFUSED line of verbs.def becomes FILL_table(member), which fills the tables of the function that includes the list
+ * and is empty for other tables. */
 #define FILL_ibv_context_ops(member) FILL(context->context.ops.member, stub_ibv_context_ops_##member)
 #define FILL_verbs_context(member) FILL(context->member, stub_verbs_context_##member)
 #define FILL_ibv_qp_ex(member)

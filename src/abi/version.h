@@ -2,8 +2,8 @@
  * so each symbol has the node of every release that had it: the newest by the version script, each older one by an
  * alias.
  *
- * The symbol must be weak, or called otherwise in C: ld takes the newest node away from a strong symbol that has older
- * nodes, too. Link-time optimization loses the aliases' versions, so the layer is built without it. */
+ * The symbol must be weak, or have another name in C: ld takes the newest node away from a strong symbol that also has
+ * older nodes. Link-time optimization loses the versions of the aliases, so this layer is built without it. */
 #pragma once
 
 #include "abi/export.h"

@@ -30,7 +30,8 @@ static _Atomic(imports_function *) originals[IMPORTS];
 
 #define ORIGINAL(which, type) ((type)atomic_load(&originals[which]))
 
-/* A thread that is cancelled within opening or closing would keep locks and references (base/uncancelled.h). */
+/* A thread that is cancelled while it opens or closes a channel would keep locks and references (base/uncancelled.h).
+ */
 static int open_either(unsigned which, const char *path, int flags, mode_t mode)
 {
     if (strcmp(path, DEVICE))
@@ -63,7 +64,7 @@ static int attached_open64(const char *path, int flags, ...)
     return open_either(OPEN64, path, flags, mode);
 }
 
-/* The library wants a character device, with the number of the kernel's if that has one. */
+/* librdmacm wants a character device, with the number of the kernel's device rdma_cm if the kernel has one. */
 static int as_device(int result, int fd, struct stat *status)
 {
     struct event_channel *channel = result ? NULL : event_channel_find(fd);
@@ -151,7 +152,8 @@ static void look_up(void)
     dlerror(); /* forgets errors of names that this C library lacks */
 }
 
-/* The original of an entry. One that is not bound yet leads into the object itself, which would overwrite the entry. */
+/* The original function of an entry. An entry that is not bound yet leads into the object itself, which would overwrite
+ * the entry. */
 static imports_function *original_of(const struct imports_object *object, unsigned which, imports_function *entry)
 {
     return imports_is_inside(object, entry) ? atomic_load(&meant[which]) : entry;
@@ -167,8 +169,8 @@ static void replace(struct imports_object *object, unsigned which, imports_funct
     imports_store(object, entry, imports[which].replacement);
 }
 
-/* --- all objects. The dynamic loader calls these functions under a lock that a thread needs which loads a library, so
- * nothing in them may wait for that thread: no dlsym. */
+/* --- all objects. dl_iterate_phdr calls these functions under a lock of the dynamic loader. A thread that loads a
+ * library needs that lock, so these functions may not wait for such a thread: no dlsym. */
 
 /* Objects with entries that are not replaced yet. */
 struct found {
@@ -214,7 +216,8 @@ static int attach_to_found(struct dl_phdr_info *info, size_t size, void *context
 
 MUTEX_STATIC(attaching, LOCK_ATTACHING);
 
-/* While dl_iterate_phdr holds a lock of the dynamic loader, no child is forked, which would find it taken for ever. */
+/* The lock `attaching` keeps forks away while dl_iterate_phdr holds a lock of the dynamic loader, which a child would
+ * find taken for ever. */
 static void each_object(int (*look)(struct dl_phdr_info *, size_t, void *), struct found *found)
 {
     mutex_take(&attaching);
@@ -222,8 +225,8 @@ static void each_object(int (*look)(struct dl_phdr_info *, size_t, void *), stru
     mutex_release(&attaching);
 }
 
-/* The first search may find an object that the loader has not relocated yet, and touches no entries. Looking names up
- * waits for the loader's lock, so until the thread that loads the object is done; no lock is held here meanwhile. */
+/* The first search may find an object that another thread is still loading, so it changes no entry. look_up waits for
+ * the loader's lock, and thereby until that thread has relocated the object; this thread holds no lock meanwhile. */
 void attach(void)
 {
     struct found found = {.count = 0};

@@ -1,5 +1,5 @@
-/* The number of the kernel's own rdma_cm device, if there is one. librdmacm asks the kernel for it by netlink, and then
- * expects it from fstat of the file that it has opened. */
+/* The number of the kernel's own device rdma_cm, if there is one. librdmacm asks the kernel for this number by netlink,
+ * and then expects it from fstat of the file that it has opened. */
 #pragma once
 
 #include <stddef.h>

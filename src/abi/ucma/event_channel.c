@@ -44,7 +44,7 @@ static void removed(struct event_queue *queue)
 
 static const struct event_queue_operations operations = {.added = added, .removed = removed};
 
-/* A byte was read: takes an event from the queue. False: the event of this byte was purged. */
+/* Takes an event from the queue after a byte was read. False: the event of this byte was purged. */
 static bool event_channel_take(struct event_channel *channel, struct cm_event *to)
 {
     int before = uncancelled_begin();
@@ -168,8 +168,8 @@ void event_channel_put(struct event_channel *channel)
     uncancelled_end(before);
 }
 
-/* Returns true if another thread than this one has fetched an event of this channel. Then it most likely fetches the
- * next one, too. */
+/* Returns true if another thread than this one fetched the last event of this channel. That thread most likely fetches
+ * the next one, too. */
 static bool has_fetcher(const struct event_channel *channel)
 {
     return channel->fetched_at != NANOS_NEVER && !pthread_equal(channel->fetcher, pthread_self());
@@ -181,8 +181,9 @@ static void nap(void)
 }
 
 /* Programs close the channel as soon as their event thread has acknowledged the last event, and expect that this thread
- * waits for the next one by then, for ever: EBADF would be an error to it (rping ends with it). A network and the
- * kernel need longer than the thread does. This library is faster, so the thread is given 2 ms. */
+ * then waits for the next one, for ever: EBADF would be an error to it (rping ends with it). A network and the kernel
+ * need longer than the thread does. This library is faster, so the thread has 2 ms from the last event that it fetched.
+ */
 static void let_return(struct event_channel *channel)
 {
     static const nanos moment = 2 * NANOS_MILLISECOND;

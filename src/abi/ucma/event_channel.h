@@ -1,5 +1,5 @@
 /* Event channels: the descriptor that a program of librdmacm has as channel->fd, and that librdmacm takes for the
- * device rdma_cm. It is an event pipe's. A descriptor's inode identifies its channel, because programs close
+ * device rdma_cm. The descriptor belongs to an event pipe. Its inode identifies the channel, because programs close
  * descriptors unseen and numbers are used again. */
 #pragma once
 
@@ -22,19 +22,19 @@ struct event_channel {
     pthread_t fetcher;   /* the thread that fetched the last event, */
     nanos fetched_at;    /* and when; NANOS_NEVER: no thread has yet */
     atomic_uint waiting; /* threads that wait for an event */
-    atomic_uint uses;    /* one of them the descriptor's */
+    atomic_uint uses;    /* references; the open descriptor has one of them */
     struct event_channel *next;
 };
 
 /* Opens a channel and returns its descriptor, or -1 with errno set. All functions here are thread-safe. */
 int event_channel_open(int flags);
 
-/* The channel of the descriptor, to be given back by event_channel_put; NULL: the descriptor is no channel's. */
+/* The channel of the descriptor, to be given back by event_channel_put; NULL: the descriptor belongs to no channel. */
 struct event_channel *event_channel_find(int fd);
 void event_channel_put(struct event_channel *);
 
-/* The program closes the descriptor: destroys all identifiers of the channel; the caller then closes it. A copy of the
- * descriptor that was given out changes nothing. */
+/* Call before the program's close of `fd`: destroys all identifiers of the channel. Does nothing if `fd` is only a copy
+ * of the descriptor that event_channel_open returned. */
 void event_channel_close(struct event_channel *, int fd);
 
 /* Call before an identifier is destroyed. If it has an unfetched event, and another thread fetches this channel's
@@ -43,6 +43,7 @@ void event_channel_close(struct event_channel *, int fd);
  */
 void event_channel_let_fetch(struct event_channel *, uint32_t number);
 
-/* Waits for an event. EAGAIN: the descriptor is non-blocking and has no event; EINTR. A cancellation point, whose
- * caller ensures that its reference is put back (pthread_cleanup_push); no other function here is one. */
+/* Waits for an event. Returns 0, EAGAIN (the descriptor is non-blocking and has no event) or EINTR. A cancellation
+ * point: its caller puts its reference back by pthread_cleanup_push. The other functions need callers that are not
+ * cancelled (base/uncancelled.h). */
 int event_channel_wait(struct event_channel *, int fd, struct cm_event *);

@@ -84,7 +84,7 @@ static int (*const through_layers[UCMA_COMMANDS])(struct ucma_call *) = {
     _Static_assert(sizeof(struct layout) <= sizeof(struct ucma_write_event), "a larger command");
 #include "calls/ucma.def"
 
-/* The program may write the command again while it is served, so a copy is taken. */
+/* Another thread of the program may overwrite the command's bytes while the command is served, so a copy is taken. */
 static int call_with_copy(struct ucma_call *call, const struct ucma_header *header, const uint8_t *bytes)
 {
     const struct command *command = &commands[header->command];
@@ -96,7 +96,7 @@ static int call_with_copy(struct ucma_call *call, const struct ucma_header *head
     return through_layers[header->command](call);
 }
 
-/* Programs disconnect what has disconnected. */
+/* Programs disconnect connections that their peers have disconnected. */
 static bool is_usual(const struct command *command)
 {
     return command->how == quiet || command->serve == ucma_disconnect;

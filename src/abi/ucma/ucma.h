@@ -1,5 +1,5 @@
-/* Commands of librdmacm: its writes to its device rdma_cm, ABI version 4. Layouts are in calls/ucma_layout.h; src/cm executes
- * them. */
+/* Commands of librdmacm: what it writes to its device rdma_cm, in ABI version 4. calls/ucma_layout.h has the layouts of
+ * the commands; src/cm executes them. */
 #pragma once
 
 #include <stddef.h>

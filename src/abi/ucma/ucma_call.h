@@ -1,11 +1,12 @@
-/* The functions that serve the commands of librdmacm, and what they have in common. For ucma*.c only. */
+/* The functions that serve the commands of librdmacm, and their helpers. For ucma*.c only. */
 #pragma once
 
 #include "abi/ucma/event_channel.h"
 #include "calls/command.h"
 #include "gsi/cm/cm.h"
 
-/* Each serves one command: 0 or a positive errno. Under the connection manager's lock, but for commands that wait. */
+/* Each serves one command and returns 0 or a positive errno. The caller holds the connection manager's lock, except for
+ * commands that wait. */
 #define COMMAND(number, page, how, serve, layout, least, reply, object) int serve(struct ucma_call *);
 #include "calls/ucma.def"
 

@@ -123,7 +123,6 @@ static void write_parameters(const struct cm_event *event, struct ucma_event_res
         write_conn(event, &reply->conn);
 }
 
-/* Waits for a byte that has an event: an event that was purged may leave its byte in the channel. */
 int ucma_get_event(struct ucma_call *call)
 {
     const struct ucma_get_event *in = call->in;

@@ -81,7 +81,7 @@ static int refuse_size(uint32_t id, const char *what, const uint8_t *address, si
                   family_of(address), size, wanted);
 }
 
-/* `read` is what ucma_address_read made of the bytes of a command that has room for addresses of IP. */
+/* Checks the address in a command that has room for addresses of IP; `read` is the result of ucma_address_read. */
 static int check_family(uint32_t id, const char *what, const uint8_t *address, const struct cm_address *read)
 {
     return read->family ? 0 : refuse_size(id, what, address, UCMA_IP_ADDRESS);
@@ -170,7 +170,7 @@ int ucma_listen(struct ucma_call *call)
     return error ? error : identifier_listen(identifier, (int)in->value, call->now);
 }
 
-/* Names of services are for a subnet's directory, which RoCE has not. */
+/* Only the subnet administrator of InfiniBand resolves names of services; RoCE has none. */
 int ucma_resolve_service(struct ucma_call *call)
 {
     const struct ucma_resolve_service *in = call->in;
@@ -210,8 +210,8 @@ int ucma_join_ip(struct ucma_call *call)
     return error ? error : ucma_id_join(call, identifier, in->uid, in->response, &group);
 }
 
-/* A program that only sends joins no group on the network: attaching the queue pair does that, and such a program does
- * not attach it. */
+/* JOIN_SEND_ONLY needs no code: the attachment of a queue pair joins the group on the network, and a program that only
+ * sends attaches none. */
 int ucma_join(struct ucma_call *call)
 {
     const struct ucma_join *in = call->in;
@@ -284,7 +284,8 @@ static struct chosen_path read_path(const uint8_t record[64])
     return path;
 }
 
-/* Sets the first path that is for both directions, for messages of the CM, and no alternate; others are ignored. */
+/* Sets the first path that is for both directions and for messages of the CM, and is no alternate path; ignores the
+ * others. */
 static int set_path(struct identifier *identifier, const struct ucma_set_option *in, const uint8_t *value)
 {
     enum {

@@ -22,7 +22,8 @@ static uint16_t pkey_of(const struct identifier *identifier)
     return identifier->has_port ? htons(DEVICE_PKEY) : 0;
 }
 
-/* The GID of an address, which RoCE uses as it is; once there is a route, the GID in the packets. */
+/* The GID in packets once the identifier has a port (the destination's: an answered address query); until then its
+ * address as a GID. */
 static const uint8_t *source_gid(const struct identifier *identifier)
 {
     return identifier->has_port ? identifier->port.gid : identifier->source.gid;

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Makes, of a list of symbols, the linker's version script, the stubs, or the older names of what is built.
+"""Makes the linker's version script, the stubs, or the older version nodes of defined symbols from a list of symbols.
 
 Usage: generate.py map|stubs|versions LIST OUTPUT
        generate.py nodes LIST                       prints one line that names them
 
-A private symbol has several nodes. The version script gives it to the newest; for each older one there is an alias
-NAME__NODE that .symver gives that node, in the file that defines the symbol.
+A private symbol has several nodes. The version script gives it to the newest; for each older one the file that defines the
+symbol has an alias NAME__NODE, to which .symver gives that node.
 """
 import sys
 
@@ -22,7 +22,7 @@ def read(name):
 
 
 def node_names(column):
-    """The nodes of a symbol, oldest first: IBVERBS_PRIVATE_25,33 is two."""
+    """The nodes of a symbol, the oldest first: IBVERBS_PRIVATE_25,33 names two."""
     first, *others = column.split(",")
     return [first] + [PRIVATE + number for number in others]
 

@@ -3,9 +3,9 @@
 
 Usage: releases.py [--write] REPOSITORY [REVISION...]
 
-REPOSITORY is a clone of rdma-core (only its tags are read); without revisions every release from 25 on is looked at, and its
-newest commit. Prints what the list lacks, as lines that can be added to it; --write adds them and the nodes itself. A person
-has to decide the answer of a new symbol's stub.
+REPOSITORY is a clone of rdma-core; only its commits are read. Without revisions the script compares every release from 25 on
+and the newest commit. Prints the lines that the list lacks or that get further nodes; --write changes the list, too. A person
+has to decide how a new symbol's stub answers.
 """
 import os
 import re
