@@ -241,14 +241,13 @@ int export_read_err_comp_cntr(struct newer_comp_cntr *counter, uint64_t *value)
     {                                                                                                                  \
         return work arguments;                                                                                         \
     }
-#define NEWER_VERB(outcome, type, name, work, parameters, arguments)                                                   \
-    VERB(outcome, type, name, work, parameters, arguments)
+#define NEWER_VERB VERB
 #include "calls/verbs.def"
 
 void bottom_of_exports(struct calls *calls)
 {
 #define VERB(outcome, type, name, work, parameters, arguments) calls->name = bottom_##name;
-#define NEWER_VERB(outcome, type, name, work, parameters, arguments) calls->name = bottom_##name;
+#define NEWER_VERB VERB
 #include "calls/verbs.def"
 }
 

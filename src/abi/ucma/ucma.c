@@ -33,12 +33,6 @@ static const struct command commands[UCMA_COMMANDS] = {
 #include "calls/ucma.def"
 };
 
-static void let_fetch(const struct ucma_call *call)
-{
-    const struct ucma_named *in = call->in;
-    event_channel_let_fetch(call->channel, in->id);
-}
-
 static int serve(struct ucma_call *call, const struct command *command)
 {
     call->now = clock_now();
@@ -46,7 +40,7 @@ static int serve(struct ucma_call *call, const struct command *command)
         return not_refused(command->serve(call));
     int before = uncancelled_begin();
     if (command->serve == ucma_destroy_id)
-        let_fetch(call);
+        event_channel_let_fetch(call->channel, call->object);
     cm_begin(call->channel->cm);
     int error = command->serve(call);
     cm_end(call->channel->cm);
@@ -58,7 +52,13 @@ static int serve(struct ucma_call *call, const struct command *command)
     static int bottom_##function(struct ucma_call *call)                                                               \
     {                                                                                                                  \
         return serve(call, &commands[UCMA_##number]);                                                                  \
-    }
+    }                                                                                                                  \
+    static int through_##function(struct ucma_call *call)                                                              \
+    {                                                                                                                  \
+        const struct calls *around = calls_around();                                                                   \
+        return around ? calls_get(around, function)(call) : bottom_##function(call);                                   \
+    }                                                                                                                  \
+    _Static_assert(sizeof(struct layout) <= sizeof(struct ucma_write_event), "a larger command");
 #include "calls/ucma.def"
 
 void bottom_of_commands(struct calls *calls)
@@ -67,22 +67,10 @@ void bottom_of_commands(struct calls *calls)
 #include "calls/ucma.def"
 }
 
-#define COMMAND(number, page, how, function, layout, least, reply, object)                                             \
-    static int through_##function(struct ucma_call *call)                                                              \
-    {                                                                                                                  \
-        const struct calls *around = calls_around();                                                                   \
-        return around ? calls_get(around, function)(call) : bottom_##function(call);                                   \
-    }
-#include "calls/ucma.def"
-
 static int (*const through_layers[UCMA_COMMANDS])(struct ucma_call *) = {
 #define COMMAND(number, page, how, function, layout, least, reply, object) [UCMA_##number] = through_##function,
 #include "calls/ucma.def"
 };
-
-#define COMMAND(number, page, how, function, layout, least, reply, object)                                             \
-    _Static_assert(sizeof(struct layout) <= sizeof(struct ucma_write_event), "a larger command");
-#include "calls/ucma.def"
 
 /* Another thread of the program may overwrite the command's bytes while the command is served, so a copy is taken. */
 static int call_with_copy(struct ucma_call *call, const struct ucma_header *header, const uint8_t *bytes)

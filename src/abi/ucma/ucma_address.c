@@ -120,11 +120,3 @@ size_t ucma_address_write(const struct cm_address *address, uint8_t *to, size_t 
         write_ib(address, to);
     return size;
 }
-
-size_t ucma_address_write_gid(const uint8_t gid[16], uint16_t pkey, uint64_t service, uint64_t mask, uint8_t *to,
-                              size_t room)
-{
-    struct cm_address address = {.family = AF_IB, .pkey = pkey, .service = service, .service_mask = mask};
-    memcpy(address.gid, gid, 16);
-    return ucma_address_write(&address, to, room);
-}

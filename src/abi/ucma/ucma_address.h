@@ -14,7 +14,3 @@ struct cm_address ucma_address_read(const uint8_t *from, size_t room);
 /* Writes the address, fills the rest of the `room` bytes with 0, and returns the address's length; 0 if it does not
  * fit. */
 size_t ucma_address_write(const struct cm_address *, uint8_t *to, size_t room);
-
-/* Writes the GID as AF_IB address of that service ID, likewise. */
-size_t ucma_address_write_gid(const uint8_t gid[16], uint16_t pkey, uint64_t service, uint64_t mask, uint8_t *to,
-                              size_t room);

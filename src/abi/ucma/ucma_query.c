@@ -35,38 +35,34 @@ static const uint8_t *destination_gid(const struct identifier *identifier)
     return known ? identifier->route.gid : identifier->destination.gid;
 }
 
-static int query_address(struct ucma_call *call, const struct identifier *identifier)
-{
-    const struct ucma_named *in = call->in;
-    struct ucma_address_response reply = {.node_guid = guid_of(identifier),
-                                          .port = identifier->has_port ? identifier->port.number : 0,
-                                          .pkey = pkey_of(identifier),
-                                          .device_index = NO_INDEX};
-    reply.source_size = (uint16_t)ucma_address_write(&identifier->source, reply.source, UCMA_ADDRESS);
-    reply.destination_size = (uint16_t)ucma_address_write(&identifier->destination, reply.destination, UCMA_ADDRESS);
-    ucma_respond(call, in->response, &reply, sizeof reply);
-    return 0;
-}
-
-static size_t write_gid(const struct identifier *identifier, const struct cm_address *address, const uint8_t *gid,
-                        uint8_t *to)
+/* An AF_IB address with this GID and the service ID of the address, which has it already if it is AF_IB. */
+static struct cm_address as_gid(const struct identifier *identifier, const struct cm_address *address,
+                                const uint8_t *gid)
 {
     if (address->family == AF_IB)
-        return ucma_address_write(address, to, UCMA_ADDRESS);
-    uint64_t service = identifier_service(identifier, address);
-    return ucma_address_write_gid(gid, DEVICE_PKEY, service, UINT64_MAX, to, UCMA_ADDRESS);
+        return *address;
+    struct cm_address made = {.family = AF_IB,
+                              .pkey = DEVICE_PKEY,
+                              .service = identifier_service(identifier, address),
+                              .service_mask = UINT64_MAX};
+    memcpy(made.gid, gid, 16);
+    return made;
 }
 
-static int query_gid(struct ucma_call *call, const struct identifier *identifier)
+static int query_addresses(struct ucma_call *call, const struct identifier *identifier)
 {
     const struct ucma_named *in = call->in;
+    struct cm_address source = identifier->source, destination = identifier->destination;
     struct ucma_address_response reply = {.node_guid = guid_of(identifier),
                                           .port = identifier->has_port ? identifier->port.number : 0,
                                           .pkey = pkey_of(identifier),
                                           .device_index = NO_INDEX};
-    reply.source_size = (uint16_t)write_gid(identifier, &identifier->source, source_gid(identifier), reply.source);
-    reply.destination_size =
-        (uint16_t)write_gid(identifier, &identifier->destination, destination_gid(identifier), reply.destination);
+    if (in->value == QUERY_GID) {
+        source = as_gid(identifier, &source, source_gid(identifier));
+        destination = as_gid(identifier, &destination, destination_gid(identifier));
+    }
+    reply.source_size = (uint16_t)ucma_address_write(&source, reply.source, UCMA_ADDRESS);
+    reply.destination_size = (uint16_t)ucma_address_write(&destination, reply.destination, UCMA_ADDRESS);
     ucma_respond(call, in->response, &reply, sizeof reply);
     return 0;
 }
@@ -116,7 +112,7 @@ int ucma_query(struct ucma_call *call)
         return refuse(ENOSYS, REASON_CM_QUERY, "identifier %u: question %u", in->id, in->value);
     if (call->out < offsetof(struct ucma_address_response, device_index))
         return ucma_no_room(call, offsetof(struct ucma_address_response, device_index));
-    return in->value == QUERY_ADDR ? query_address(call, identifier) : query_gid(call, identifier);
+    return query_addresses(call, identifier);
 }
 
 static void write_record(const struct identifier *identifier, struct ucma_path_record *record)

@@ -12,9 +12,10 @@ import re
 import subprocess
 import sys
 
+from generate import PRIVATE, is_private, node_names, read
+
 LIST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "symbols.list")
 OLDEST = 25  # the first private node that a distribution in use has
-PRIVATE = "IBVERBS_PRIVATE_"
 # Symbols of map files that no function defines, or that have a layout from before 2007 without users.
 LEFT_OUT = {"ibv_query_device_ex", "ibv_register_driver"}
 
@@ -58,17 +59,9 @@ def newest_public(nodes):
     return private | set(public[-1:])
 
 
-def rows_of_list():
+def comments_of_list():
     with open(LIST, encoding="ascii") as lines:
-        text = lines.read()
-    rows = [line.split() for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    return [line for line in text.splitlines() if line.startswith("#")], rows
-
-
-def spelled(node_column):
-    """The nodes that a column names: IBVERBS_PRIVATE_25,33 is two."""
-    first, *others = node_column.split(",")
-    return {first} | {PRIVATE + number for number in others}
+        return "".join(line for line in lines if line.startswith("#"))
 
 
 def column(nodes):
@@ -78,15 +71,14 @@ def column(nodes):
 
 
 def order(row):
-    private = row[1].startswith(PRIVATE)
-    return private, [] if private else node_number(row[1]), row[0]
+    return is_private(row), [] if is_private(row) else node_number(row[1]), row[0]
 
 
 def write(comments, rows):
     rows = sorted(rows, key=order)
     width, last = max(len(row[1]) for row in rows) + 2, None
     with open(LIST, "w", encoding="ascii") as output:
-        output.write("\n".join(comments) + "\n")
+        output.write(comments)
         for symbol, nodes, answer in rows:
             group = PRIVATE if nodes.startswith(PRIVATE) else nodes
             output.write("\n" * (group != last) + f"{symbol:36}{nodes:{width}}{answer}\n")
@@ -98,17 +90,17 @@ def main():
     if not arguments:
         sys.exit(__doc__)
     wanted = nodes_of_releases(arguments[0], arguments[1:] or releases(arguments[0]))
-    comments, rows = rows_of_list()
-    known = {row[0]: row for row in rows}
+    known = {row[0]: row for row in read(LIST)}
     for symbol, nodes in sorted(wanted.items()):
         row = known.get(symbol)
-        if row and spelled(row[1]) >= nodes:
+        listed = set(node_names(row[1])) if row else set()
+        if listed >= nodes:
             continue
-        changed = [symbol, column(nodes | (spelled(row[1]) if row else set())), row[2] if row else "code"]
+        changed = [symbol, column(nodes | listed), row[2] if row else "code"]
         print(*changed)
         known[symbol] = changed
     if "--write" in sys.argv:
-        write(comments, list(known.values()))
+        write(comments_of_list(), list(known.values()))
 
 
 if __name__ == "__main__":
