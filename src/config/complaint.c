@@ -12,7 +12,7 @@ static struct {
     unsigned line;
 } place;
 
-/* "FILE:LINE: ", of a long path its end. Returns how long it is. */
+/* Writes "FILE:LINE: ", with only the end of a long path; nothing without a file. Returns the length. */
 static size_t write_place(char *to, size_t size)
 {
     enum { SHOWN = 128 };

@@ -46,7 +46,7 @@ bool config_local_gid(const union ibv_gid *gid)
     CONFIG_EACH (device)
         if (device_state_find(device_now(device), gid) >= 0)
             return true;
-    /* another process may have configured more devices: their link-local GIDs differ in the last octet only */
+    /* another process may have configured more devices; the link-local GIDs of a host differ in the last octet only */
     identify_device(&other, 0, infiniband);
     return !memcmp(gid->raw, other.start.gids[0].raw, 15) && gid->raw[15] < DEVICES_MAX;
 }
@@ -74,7 +74,7 @@ static uint32_t largest_mtu(void)
     return profile ? 128u << profile_value(profile, PROFILE_max_mtu, IBV_MTU_4096) : limits_standard.max_mtu;
 }
 
-/* The adverse adapter leaves the first places empty if the table is long enough. */
+/* The adverse adapter leaves the first two places of the GID table empty if the table is long enough. */
 static unsigned first_gid(void)
 {
     enum { HOLES = 2, LEAST = HOLES + 2 };
@@ -133,8 +133,8 @@ static size_t make_name(char name[16], unsigned number)
     return length;
 }
 
-/* The interfaces of the devices in order, separated by commas: "eth0,eth1" puts the first two on the network. There are
- * at least as many devices as interfaces. */
+/* The list has the interfaces of the devices in order, separated by commas: "eth0,eth1" puts the first two devices on
+ * the network. Adds devices until each interface of the list has one. */
 static void set_networks(const char *list)
 {
     char *copy = *list ? strdup(list) : NULL, *rest = copy, name[16];

@@ -13,8 +13,8 @@ struct kept_state {
     struct device_state state;
     struct kept_state *next;
     const struct device *device;
-    uint64_t order;  /* the first replaced has the least */
-    time_t replaced; /* when */
+    uint64_t order;  /* the state that was replaced first has the least */
+    time_t replaced; /* the time of that, in seconds */
 };
 
 enum { FEW = 256, MOST = 4096, LONG_AGO = 60 /* seconds */ };
@@ -143,7 +143,7 @@ static struct kept_state *find_kept(const struct device *device, const struct de
     return each;
 }
 
-/* The state that was replaced first; NULL: all are current. */
+/* The state that was replaced first; NULL: all states are current. */
 static struct kept_state *find_oldest(void)
 {
     struct kept_state *oldest = NULL;
@@ -153,8 +153,8 @@ static struct kept_state *find_oldest(void)
     return oldest;
 }
 
-/* A thread that reads the state would have to stop between two instructions for a minute and hundreds of changes, or
- * for thousands. */
+/* Finds a state that no thread reads any more: such a thread would have stopped between two instructions for a minute
+ * and hundreds of changes, or for thousands of changes. */
 static struct kept_state *find_unused(void)
 {
     struct kept_state *oldest = kept_count < FEW ? NULL : find_oldest();

@@ -9,7 +9,7 @@ enum { INTERFACE_ADDRESSES = 256 }; /* the most addresses of an interface that a
 struct interface {
     bool found, up;
     unsigned index;
-    uint32_t mtu; /* the interface's own */
+    uint32_t mtu; /* bytes of an IP packet */
     uint8_t mac[6];
     unsigned address_count;
     union ibv_gid addresses[INTERFACE_ADDRESSES]; /* as GIDs: first IPv4, then IPv6 */
@@ -28,9 +28,9 @@ int device_state_find(const struct device_state *, const union ibv_gid *);
 bool device_state_has(const struct device_state *, unsigned index);
 
 /* Returns the state that follows `before` on this interface. As with a kernel, a GID keeps its place as long as the
- * interface has its address, and a new GID gets the first free place. The first place has the link-local GID of the
- * MAC, whether or not the interface has that address. An interface that does not exist has no addresses, and MTU and
- * MAC stay as they were. */
+ * interface has its address, and a new GID gets the first free place. The place `first_gid` has the link-local GID of
+ * the MAC, whether or not the interface has that address. If the interface does not exist, it has no addresses, and MTU
+ * and MAC stay as they were. */
 struct device_state device_state_follow(const struct device_state *before, const struct interface *);
 
 bool device_state_equals(const struct device_state *, const struct device_state *);

@@ -7,8 +7,8 @@
 #include "base/text/text.h"
 #include "config/link_layer.h"
 
-/* Octets that all processes of this host have in common, and no others: FNV-1a of the boot's identity. /etc/machine-id
- * differs between containers, and is equal in copied hosts. */
+/* A hash (FNV-1a) of the id of the boot, which all processes of this host have in common and no other host has.
+ * /etc/machine-id is only the second choice: it differs between containers, and is equal in copied hosts. */
 static uint64_t host_identity(void)
 {
     char id[64] = "softverbs";
@@ -21,8 +21,8 @@ static uint64_t host_identity(void)
     return hash;
 }
 
-/* The EUI-64 that follows from the MAC, the link-local GID from that (as the kernel makes the default GID), and an
- * IPv4-mapped one on loopback. */
+/* The GUID is the EUI-64 of the MAC. The first GID is the link-local address of that EUI-64, as the kernel's default
+ * GID is; the second is an IPv4-mapped address of loopback. */
 static void identify_roce(struct device *device)
 {
     const uint8_t *mac = device->start.mac;

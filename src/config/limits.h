@@ -19,6 +19,5 @@ extern const struct limits limits_standard;
  * nothing. One thread. */
 void limits_set(struct limits *, const char *name, const char *value);
 
-/* Sets the limits of a device of this profile: each that the profile names, capped at the most that softverbs serves;
- * the others are softverbs' own. */
+/* Sets each limit that the profile names, capped at the most that softverbs serves; the other limits stay. */
 void limits_imitate(struct limits *, const struct profile *);

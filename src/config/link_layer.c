@@ -24,7 +24,7 @@ static bool is_multicast_gid(const union ibv_gid *gid)
     return gid->raw[0] == 0xff;
 }
 
-/* A multicast packet has both, a LID and a GID of that kind; one of a single port has neither. */
+/* The LID and the GID of a group's address are both multicast ones; of another address neither is. */
 static enum reason check_infiniband(const struct device *device, const struct ibv_ah_attr *attr)
 {
     if (attr->is_global && !device_state_has(device_now(device), attr->grh.sgid_index))
@@ -36,7 +36,7 @@ static enum reason check_infiniband(const struct device *device, const struct ib
     return attr->dlid && attr->dlid != LINK_LAYER_PERMISSIVE_LID && fits ? REASON_NONE : REASON_DLID;
 }
 
-/* enum ibv_rate; the last is of rdma-core 60 and later. 1 means nothing. */
+/* Returns true for the values of enum ibv_rate, of which rdma-core has the last since release 60. 1 is no value. */
 static bool is_rate(uint8_t rate)
 {
     enum { RATE_1600_GBPS = 25 };
@@ -57,7 +57,7 @@ bool link_layer_is_multicast(const struct device *device, const struct ibv_ah_at
     return gid_is_multicast(&attr->grh.dgid);
 }
 
-/* Another process may have configured more devices. */
+/* Checks for the LIDs of DEVICES_MAX devices, as another process may have configured more devices than this one. */
 bool link_layer_is_local(const struct device *device, const struct ibv_ah_attr *attr)
 {
     if (!link_layer_is_infiniband(device))
@@ -98,7 +98,7 @@ const char *link_layer_name(const struct device *device)
     return link_layer_is_infiniband(device) ? "InfiniBand" : "Ethernet";
 }
 
-/* The kernel has one name for the two that put a GRH on the wire. */
+/* The kernel has one name for the GID types of InfiniBand and RoCE v1, as both put a GRH on the wire. */
 const char *link_layer_gid_type_name(const struct device *device)
 {
     return link_layer_is_infiniband(device) ? "IB/RoCE v1" : "RoCE v2";

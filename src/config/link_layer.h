@@ -27,15 +27,15 @@ static inline bool link_layer_is_infiniband(const struct device *device)
  * EINVAL. */
 enum reason link_layer_check(const struct device *, const struct ibv_ah_attr *);
 
-/* Return true if a checked address is a multicast group's, and if it leads to this host. (On InfiniBand the LID
- * decides, and a GRH has to agree.) */
+/* Return true if a checked address is the address of a multicast group, and if it leads to this host. (On InfiniBand
+ * the LID decides, and the GID of a GRH has to agree.) */
 bool link_layer_is_multicast(const struct device *, const struct ibv_ah_attr *);
 bool link_layer_is_local(const struct device *, const struct ibv_ah_attr *);
 
 /* Checks whether a queue pair may be attached to this group. Returns REASON_NONE, or why not. */
 enum reason link_layer_check_group(const struct device *, const union ibv_gid *, uint16_t lid);
 
-/* Fills in the fields of ibv_query_port(3) on addresses and the subnet. */
+/* Fills in the fields of ibv_query_port(3) that depend on the link layer. */
 void link_layer_describe(const struct device *, struct ibv_port_attr *);
 
 enum ibv_gid_type link_layer_gid_type(const struct device *);

@@ -1,4 +1,4 @@
-/* The addresses that are of this host. config.c has them. */
+/* Which addresses belong to this host; config.c answers. */
 #pragma once
 
 #include <infiniband/verbs.h>

@@ -61,7 +61,7 @@ static void list_words(const char *range, char *list, size_t size)
     }
 }
 
-/* Doubles hold all numbers of the list. */
+/* Compares doubles, which hold all numbers of base/settings.def exactly. */
 static bool is_within(const struct setting_line *line, const char *text)
 {
     double least, most, number;
@@ -145,7 +145,7 @@ static FILE *open_configuration(const char *path)
     return NULL;
 }
 
-/* Reads the beginning of a line, and perhaps its end. */
+/* Reads a whole line, or the beginning of a line that has more bytes than a part. */
 static void read_part(char *part, bool whole, unsigned line)
 {
     if (whole || strchr(part, '#'))
@@ -154,7 +154,7 @@ static void read_part(char *part, bool whole, unsigned line)
         complaint_add("a line of more than %d bytes", LINE_SIZE - 2);
 }
 
-/* Reads a limited number of lines, as a device may have no end. */
+/* Reads at most PARTS_MOST parts of lines, as a character device may have no end. */
 static void read_lines(FILE *file, const char *path)
 {
     static char part[LINE_SIZE]; /* the settings are read once, by one thread */
@@ -182,7 +182,7 @@ static void read_file(const char *path)
     fclose(file);
 }
 
-/* -- all of them */
+/* -- all settings */
 
 static void read_limits(const char *list)
 {

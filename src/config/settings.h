@@ -36,8 +36,8 @@ const struct limits *setting_limits(void);
 /* The adapter that the devices resemble (profile/profile.h); NULL: no adapter. */
 const struct profile *setting_profile(void);
 
-/* Further complaints are about this setting, in its line of the file. One thread. */
+/* Further complaints are about the line of the file that set this setting, or about no file. One thread. */
 void setting_complain(enum setting);
 
-/* False, with a sentence why: the text is no value of this CHOICE, NUMBER or FRACTION. True for other types. */
+/* False, with the reason in `why`: the text is no value of this CHOICE, NUMBER or FRACTION. True for other types. */
 bool setting_check(enum setting, const char *text, char *why, size_t size);

@@ -167,7 +167,7 @@ static bool refuse_key(const char *name, struct profile_fault *fault)
                             : fail(fault, "there is no key \"%.60s\"", name);
 }
 
-/* A port has no larger MTU than it can have. */
+/* The active MTU of a port is at most its largest. */
 static bool fits_others(const struct profile *profile, struct profile_fault *fault)
 {
     if (!profile->set[PROFILE_max_mtu] || !profile->set[PROFILE_active_mtu] ||
@@ -232,8 +232,8 @@ bool profile_parse(const char *text, struct profile *profile, struct profile_fau
     return true;
 }
 
-/* Reads a file, and adds a zero; the caller frees it. NULL and errno. It can't be a pipe: each process reads the
- * file, without waiting for another. */
+/* Returns the text of the file, which the caller frees; NULL with errno. Refuses a pipe: every process reads the file,
+ * and none waits for a writer. */
 static char *read_all(const char *path)
 {
     char *text = malloc(PROFILE_LENGTH_MOST + 1);

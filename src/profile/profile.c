@@ -72,7 +72,7 @@ static void put(void *into, const struct profile_line *line, uint64_t value)
         memcpy(at, &value, sizeof value);
 }
 
-/* Members of keys that it does not name become 0 where it says so of all others. */
+/* With `others = zero` the members become 0 whose keys the profile does not name. */
 static void put_all(const struct profile *profile, enum profile_place place, void *into)
 {
     bool zero = profile_value(profile, PROFILE_others, 0);
@@ -99,7 +99,8 @@ void profile_describe_extended(const struct profile *profile, struct ibv_device_
         attr->device_cap_flags_ex = (uint32_t)profile->values[PROFILE_device_cap_flags];
 }
 
-/* Describes the port; its active MTU stays the smaller one of the profile's and the link's. */
+/* Members that describe the link stay where the profile does not name them, also with `others = zero`. The active MTU
+ * is the smaller one of the profile's and the link's. */
 void profile_describe_port(const struct profile *profile, struct ibv_port_attr *attr)
 {
     struct ibv_port_attr before = *attr;

@@ -23,7 +23,7 @@ enum profile_key {
     PROFILE_KEYS
 };
 
-/* The calls that a device may lack: all that can fail, except the data path's. */
+/* The calls except those of the data path. A device may lack each that can fail (profile_call_name). */
 enum profile_call {
 #define CALL_VERB(answer, type, name, ...) PROFILE_CALL_##name,
 #include "calls/each.def"
@@ -40,7 +40,7 @@ struct profile {
     bool set[PROFILE_KEYS];
     uint64_t values[PROFILE_KEYS]; /* an ERRNO that is not set has its standard */
     char fw_ver[PROFILE_TEXT_SIZE], board_id[PROFILE_TEXT_SIZE];
-    char pci[PROFILE_PCI_SIZE]; /* a list as the setting PCI has it, which its reader checks */
+    char pci[PROFILE_PCI_SIZE]; /* a list in the form of the setting PCI; the code that uses it checks it */
     int without[PROFILE_CALLS]; /* the error number; 0: the device has the call */
 };
 
@@ -50,7 +50,7 @@ struct profile_fault {
     char why[256];
 };
 
-/* Parses the contents of a file. False: it is not a profile, and *fault has the reason. It keeps the name. */
+/* Parses the contents of a file. False: they are no profile, and *fault has the reason. The profile's name stays. */
 bool profile_parse(const char *text, struct profile *, struct profile_fault *);
 
 /* Reads the file. False: `why` gets a sentence with the file's name, and the line if it has one. */

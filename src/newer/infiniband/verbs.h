@@ -1,10 +1,9 @@
 /* The distribution's header, and what releases of rdma-core after 33 have added to it, if the installed one is older.
  *
  * This folder is first in the include path, so all of src/ sees the same interface; no other file asks which release is
- * installed. Values and layouts are facts of the interface, declared here in words of our own. HAS_
- * constants come from meson.build, which asks the compiler what the installed header has. Structures of releases after
- * 44 have other names (newer_), as a newer header has them, too; calls/verbs.def has the
- * functions. */
+ * installed. Values and layouts are facts of the interface, declared here in words of our own. The constants HAS_ come
+ * from meson.build, which asks the compiler what the installed header has. Structures of releases after 44 have names
+ * of our own (newer_), because a newer header declares the original names; calls/verbs.def has the functions. */
 #pragma once
 
 #include_next <infiniband/verbs.h>
@@ -44,13 +43,13 @@ const char *ibv_wr_opcode_str(enum ibv_wr_opcode); /* 49 */
 enum {
     NEWER_QP_EX_WITH_FLUSH = 1 << 11,                        /* 45: enum ibv_qp_create_send_ops_flags */
     NEWER_ACCESS_FLUSH_GLOBAL = 1 << 8,                      /* 45: enum ibv_access_flags */
-    NEWER_ACCESS_FLUSH_PERSISTENT = 1 << 9,                  /* 45: likewise */
+    NEWER_ACCESS_FLUSH_PERSISTENT = 1 << 9,                  /* 45: enum ibv_access_flags */
     NEWER_FLUSH_GLOBAL = 1 << 0,                             /* 45: enum ibv_placement_type */
-    NEWER_FLUSH_PERSISTENT = 1 << 1,                         /* 45: likewise */
+    NEWER_FLUSH_PERSISTENT = 1 << 1,                         /* 45: enum ibv_placement_type */
     NEWER_FLUSH_RANGE = 0,                                   /* 45: enum ibv_selectivity_level */
-    NEWER_FLUSH_REGION = 1,                                  /* 45: likewise, IBV_FLUSH_MR */
+    NEWER_FLUSH_REGION = 1,                                  /* 45: enum ibv_selectivity_level, IBV_FLUSH_MR */
     NEWER_ODP_SUPPORT_FLUSH = 1 << 6,                        /* 58: enum ibv_odp_transport_cap_bits */
-    NEWER_ODP_SUPPORT_ATOMIC_WRITE = 1 << 7,                 /* 58: likewise */
+    NEWER_ODP_SUPPORT_ATOMIC_WRITE = 1 << 7,                 /* 58: enum ibv_odp_transport_cap_bits */
     NEWER_EVENT_DEVICE_SPEED_CHANGE = 20,                    /* 62: enum ibv_event_type */
     NEWER_PARENT_DOMAIN_ALLOW_CC_UNPROTECTED_ALLOC = 1 << 2, /* 64: enum ibv_parent_domain_init_attr_mask */
 };
@@ -68,7 +67,7 @@ struct newer_dmah_init_attr {
     uint8_t ph, tph_mem_type;
 };
 
-/* ibv_comp_cntr: counts what ends on queue pairs. 65. */
+/* ibv_comp_cntr: counts completed work of queue pairs, or its bytes. 65. */
 struct newer_comp_cntr {
     struct ibv_context *context;
     uint32_t handle;
@@ -109,8 +108,8 @@ enum {
     NEWER_MR_BUF = 1 << 5,
 };
 
-/* ibv_mr_init_attr. A program of 59 to 63 passes one that ends before `buf`: members that its mask does not name must
- * not be read. */
+/* ibv_mr_init_attr. A program built with release 59 to 63 passes a struct that ends before `buf`: no code reads members
+ * that the mask does not name. */
 struct newer_mr_init_attr {
     size_t length;
     int access;
