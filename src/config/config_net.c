@@ -76,19 +76,18 @@ bool config_read_interface(struct interface *interface, const char *name)
     return true;
 }
 
-bool config_network(struct device *device, const char *name)
+void config_network(struct device *device, const char *name)
 {
     static struct interface interface; /* the configuration is read once, by one thread */
     bool known = config_read_interface(&interface, name);
     if (!known || !interface.found) {
         complaint_add("device %s stays off the network: %s \"%s\"", device->name,
                       known ? "there is no interface" : "the kernel can't be asked just now for interface", name);
-        return false;
+        return;
     }
     snprintf(device->interface, sizeof device->interface, "%s", name);
     memset(device->start.gids, 0, sizeof device->start.gids);
     device->start.gid_count = 0;
     device->start = device_state_follow(&device->start, &interface);
     memcpy(device->guid, device->start.gids[device->start.first_gid].raw + 8, sizeof device->guid);
-    return true;
 }

@@ -23,12 +23,6 @@ int interface_news_open(void)
     return -1;
 }
 
-/* A message or an attribute that begins here; a length that leads out of the bytes is 0. */
-static size_t padded(size_t length)
-{
-    return (length + 3) & ~(size_t)3;
-}
-
 /* Returns true if this is the name, in an attribute that may lack its final 0. */
 static bool is_name(const uint8_t *bytes, size_t length, const char *name)
 {
@@ -47,7 +41,7 @@ static bool attributes_name(const uint8_t *at, size_t left, const char *name)
         if (attribute.rta_type == IFLA_IFNAME &&
             is_name(at + sizeof attribute, attribute.rta_len - sizeof attribute, name))
             return true;
-        size_t step = padded(attribute.rta_len);
+        size_t step = RTA_ALIGN(attribute.rta_len);
         step = step < left ? step : left;
         at += step;
         left -= step;
@@ -99,7 +93,7 @@ bool interface_news_concern(const void *messages, size_t length, const char *nam
             return false;
         if (message_concerns(&header, at + sizeof header, name, index))
             return true;
-        size_t step = padded(header.nlmsg_len);
+        size_t step = NLMSG_ALIGN(header.nlmsg_len);
         step = step < length ? step : length;
         at += step;
         length -= step;

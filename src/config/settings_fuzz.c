@@ -18,12 +18,10 @@ static void require(bool holds)
 }
 
 /* Replaces config_net.c, which asks the kernel: every name that fits is an interface. */
-bool config_network(struct device *device, const char *interface)
+void config_network(struct device *device, const char *interface)
 {
-    if (strlen(interface) >= sizeof device->interface)
-        return false;
-    strcpy(device->interface, interface);
-    return true;
+    if (strlen(interface) < sizeof device->interface)
+        strcpy(device->interface, interface);
 }
 
 static void fuzz_faults(const char *text)

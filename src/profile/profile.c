@@ -6,26 +6,14 @@
 
 #define SIZE_OF(type, member) sizeof(((type *)NULL)->member)
 #define MOST_OF(type, member) (UINT64_MAX >> (64 - 8 * SIZE_OF(type, member)))
-#define IN(type, member) offsetof(type, member), SIZE_OF(type, member)
+#define IN(place, type, member) PROFILE_IN_##place, offsetof(type, member), SIZE_OF(type, member)
+#define NUMBER_IN(place, type, member) PROFILE_NUMBER, NULL, MOST_OF(type, member), IN(place, type, member)
 
 const struct profile_line profile_lines[PROFILE_KEYS] = {
-#define DEVICE(key)                                                                                                    \
-    {#key,                                                                                                             \
-     PROFILE_NUMBER,                                                                                                   \
-     NULL,                                                                                                             \
-     MOST_OF(struct ibv_device_attr, key),                                                                             \
-     PROFILE_IN_DEVICE,                                                                                                \
-     IN(struct ibv_device_attr, key)},
-#define EXTENDED(key, member)                                                                                          \
-    {#key,                                                                                                             \
-     PROFILE_NUMBER,                                                                                                   \
-     NULL,                                                                                                             \
-     MOST_OF(struct ibv_device_attr_ex, member),                                                                       \
-     PROFILE_IN_EXTENDED,                                                                                              \
-     IN(struct ibv_device_attr_ex, member)},
-#define PORT(key)                                                                                                      \
-    {#key, PROFILE_NUMBER, NULL, MOST_OF(struct ibv_port_attr, key), PROFILE_IN_PORT, IN(struct ibv_port_attr, key)},
-#define PORT_WORD(key, words) {#key, PROFILE_WORD, words, 0, PROFILE_IN_PORT, IN(struct ibv_port_attr, key)},
+#define DEVICE(key) {#key, NUMBER_IN(DEVICE, struct ibv_device_attr, key)},
+#define EXTENDED(key, member) {#key, NUMBER_IN(EXTENDED, struct ibv_device_attr_ex, member)},
+#define PORT(key) {#key, NUMBER_IN(PORT, struct ibv_port_attr, key)},
+#define PORT_WORD(key, words) {#key, PROFILE_WORD, words, 0, IN(PORT, struct ibv_port_attr, key)},
 #define MANNER(key, most) {#key, PROFILE_NUMBER, NULL, most, PROFILE_NOWHERE, 0, 0},
 #define WORD(key, words) {#key, PROFILE_WORD, words, 0, PROFILE_NOWHERE, 0, 0},
 #define WORDS(key, words) {#key, PROFILE_WORDS, words, 0, PROFILE_NOWHERE, 0, 0},
@@ -76,12 +64,9 @@ static void put(void *into, const struct profile_line *line, uint64_t value)
 static void put_all(const struct profile *profile, enum profile_place place, void *into)
 {
     bool zero = profile_value(profile, PROFILE_others, 0);
-    for (enum profile_key key = 0; key < PROFILE_KEYS; key++) {
-        if (profile_lines[key].place != place)
-            continue;
-        if (profile->set[key] || zero)
+    for (enum profile_key key = 0; key < PROFILE_KEYS; key++)
+        if (profile_lines[key].place == place && (profile->set[key] || zero))
             put(into, &profile_lines[key], profile->values[key]);
-    }
 }
 
 void profile_describe(const struct profile *profile, struct ibv_device_attr *attr)
