@@ -6,6 +6,6 @@
 
 struct process;
 
-/* Answers the request, which is the number in decimal digits. Under process->progress; waits for no lock: a queue pair
- * that a thread is within a call of is only said to be there. */
+/* Answers the request, which is the number in decimal digits. Under process->progress; waits a moment at most: of a
+ * queue pair whose lock a thread keeps it says only that it is there. */
 void account_write(FILE *, const struct process *, const char *number);

@@ -7,17 +7,17 @@
 
 enum { CNP = SERVICE_CNP << 5 | 1 };
 
-/* Ranges of diag.def: the reasons why our work ends in an error are after the ranges of packets and before the range of
- * peers' refused requests. */
+/* The first numbers of two ranges of diag.def: the requester's reasons say why our own work ended in an error, the
+ * responder's why it refused a peer's request. */
 enum { REQUESTER = 100, RESPONDER = 200 };
 
-/* The counts in a report, of a queue pair, a device or no owner; the strays are counts that peers make. */
+/* The counts that one object of a report has: of a queue pair, of a device or of the strays. */
 struct reported {
     const struct counts_total *total;
-    const uint64_t *by_peers; /* NULL: not there */
+    const uint64_t *by_peers; /* counts that peers make; NULL except for the strays */
 };
 
-/* "name":5, with a comma before it where there was one. */
+/* "name":5 after the separator, which is a comma from then on. */
 static void report_part(FILE *out, const char **separator, const char *name, uint64_t value)
 {
     fprintf(out, "%s\"%s\":%llu", *separator, name, (unsigned long long)value);
@@ -42,7 +42,7 @@ static void report_packets(FILE *out, const struct counts_total *total, enum eve
     fputs("}", out);
 }
 
-/* Of packets by number, without what ended in an error here. */
+/* Counts by the number of the reason why packets were dropped or refused; the requester's reasons are left out. */
 static void report_dropped(FILE *out, const struct counts *counts)
 {
     const char *separator = "";
@@ -76,7 +76,7 @@ static uint64_t number_of(const struct reported *reported, const struct event_co
     return counter->form == COUNTER_SUM ? counts->sums[counter->index] : counts_number(counts, counter->index);
 }
 
-/* The parts of a key, from the first on. */
+/* The number of a key, or its parts as an object; `at` is the first of them. */
 static void report_numbers(FILE *out, const struct reported *reported, unsigned at)
 {
     const char *separator = "";
@@ -119,7 +119,7 @@ void counts_report(FILE *out, const struct counts_total *total, const uint64_t *
     }
 }
 
-/* --- of calls */
+/* --- calls */
 
 struct refused {
     FILE *out;

@@ -54,7 +54,7 @@ unsigned event_happen(struct process *process, const struct device *device, cons
     return told;
 }
 
-/* The contexts are guarded by process->control, which comes before the progress lock that the caller holds: only tried.
+/* process->control guards the contexts. It comes before the progress lock that the caller holds, so it is only tried.
  */
 static void raise_event(struct process *process, const struct script_raised *raised, const char *name, FILE *out)
 {
@@ -83,7 +83,7 @@ bool event_fail_devices(struct process *process)
 
 /* --- the interface below the device */
 
-/* Its port may be down anyway, as a person has said so. */
+/* Raises no event of a port that a person has put down (`softverbs event`): the port stays down. */
 static void tell_changes(struct process *process, const struct device *device, const struct device_state *before,
                          const struct device_state *now)
 {

@@ -1,5 +1,5 @@
-/* Events that a person provokes: the requests of `softverbs event` to this process. docs/reference/events.md has the
- * effect of each. */
+/* Asynchronous events of devices: those that a person provokes by `softverbs event` (docs/reference/events.md has the
+ * effect of each), and those of a lost host and of interfaces. */
 #pragma once
 
 #include <stdio.h>
@@ -8,20 +8,19 @@
 #include "verbs/object/process_objects.h"
 
 /* Executes the request "event NAME DEVICE", a line of a script, and writes a JSON object: the number of contexts that
- * got it in "contexts", or "busy": true when the process must be asked again. Under process->progress; blocks on
- * nothing. */
+ * got it in "contexts", or "busy": true when the process must be asked again. Under process->progress; never blocks. */
 void event_answer(struct process *, const char *request, FILE *out);
 
-/* The event of this device happens, with all its effects, and its contexts get it: returns their number. Under
+/* Lets the event happen to this device, with all its effects. Returns the number of contexts that got it. Under
  * process->control and process->progress. */
 unsigned event_happen(struct process *, const struct device *, const struct script_raised *);
 
-/* The host is lost (node_is_lost): all devices of the process fail, and their contexts get the event. False: another
- * thread holds process->control; ask again. Not under process->progress. */
+/* After the host is lost (node_is_lost): lets all devices of the process fail, whose contexts get the event. False:
+ * another thread holds process->control; call again. Not under process->progress. */
 bool event_fail_devices(struct process *);
 
 struct device_state;
-/* The interface below the device has changed: publishes the device's new state, and raises events for a table of GIDs
- * that has changed and for a port that went down or up. False: another thread holds process->control; ask again. Not
- * under process->progress. */
+/* After a change of the interface below the device: publishes the device's new state, and raises events for a table of
+ * GIDs that has changed and for a port that went down or up. False: another thread holds process->control; call again.
+ * Not under process->progress. */
 bool event_follow(struct process *, const struct device *, const struct device_state *);

@@ -21,19 +21,19 @@ enum {
 
 /* The state of a waiting object at one look. */
 struct hang {
-    uint32_t handle, value; /* a value that changes with each thing that happens there */
+    uint32_t handle, value; /* the value changes whenever something happens at the object */
     enum reason reason;
     bool told;
 };
 
-/* Of the last look. There is one process only, and its progress lock keeps looks apart. */
+/* The objects that waited at the last look. There is one struct process only, whose progress lock keeps looks apart. */
 static struct hang before[HANGS_MOST];
 
 struct hangs {
     struct hang list[HANGS_MOST];
     unsigned count;
     bool untold;                     /* something waits that was not logged */
-    bool asked;                      /* a peer's process, in this look */
+    bool asked;                      /* this look has asked a peer's process */
     uint32_t waiting[HANGS_STORIES]; /* numbers of queue pairs whose completions wait */
     unsigned waiting_count;
 };
@@ -46,7 +46,7 @@ static struct hang *find_before(const struct hang *now)
     return NULL;
 }
 
-/* True: it was there at the last look, and is to be logged. */
+/* Adds an object that waits. True: it waited at the last look, too, and was not logged yet. */
 static bool add(struct hangs *hangs, struct hang now)
 {
     const struct hang *old = find_before(&now);
@@ -58,7 +58,7 @@ static bool add(struct hangs *hangs, struct hang now)
     return old && !old->told;
 }
 
-/* An object that is busy stays what it was. */
+/* Of an object whose lock is taken the result of the last look stays. */
 static void keep_busy(struct hangs *hangs, uint32_t handle, enum reason reason)
 {
     hangs->untold = true;
@@ -67,7 +67,7 @@ static void keep_busy(struct hangs *hangs, uint32_t handle, enum reason reason)
             hangs->list[hangs->count++] = before[i];
 }
 
-/* `rnr_retry` 7 repeats for ever, so that the process is killed more often than it ends. */
+/* With `rnr_retry` 7 a queue pair tries for ever, and a person kills its process: so its story is kept before that. */
 static void keep_story_of_missing_receive(struct hangs *hangs, uint32_t handle, struct qp *qp)
 {
     struct hang now = {handle, 0, REASON_RECEIVER_NOT_READY, false};
@@ -84,7 +84,7 @@ static void look_for_completion(struct hangs *hangs, uint32_t handle, struct qp 
     qp_waits_tell_completion(qp);
 }
 
-/* The peer's process is asked at the first look, one process in each, and the second has its answer. */
+/* The first look at the wait asks the peer's process, at most one process in each look; the second has its answer. */
 static void look_for_response(struct hangs *hangs, uint32_t handle, struct qp *qp)
 {
     struct hang now = {handle, 0, REASON_NO_ANSWER, false};
@@ -145,7 +145,7 @@ static void look_at_cq(struct hangs *hangs, const struct object *object)
         log_unarmed(&facts);
 }
 
-/* A program that waits for an event in vain is killed more often than it ends. */
+/* A person kills a program that waits for an event in vain, so the stories of its queue pairs are kept now. */
 static void keep_story(struct hangs *hangs, const struct object *object)
 {
     struct qp *qp = qp_real((struct qp *)((char *)object - offsetof(struct qp, object)));
@@ -173,8 +173,8 @@ void hangs_begin(void)
     memset(before, 0, sizeof before);
 }
 
-/* The lists are guarded by process->control, which comes before the progress lock that the caller holds. While another
- * thread holds it, the look is put off. */
+/* process->control guards the lists of objects, and comes before the progress lock that the caller holds. While another
+ * thread holds process->control, the look is put off. */
 bool hangs_look(struct process *process)
 {
     lock_assert_held(&process->progress);

@@ -18,7 +18,7 @@
 #include "verbs/object/context.h"
 #include "verbs/queue/cq.h"
 
-/* --- what there is obeys rules that come later */
+/* --- objects that exist obey rules that come later */
 
 static void prepare_qp(void *object, void *context)
 {
@@ -29,7 +29,7 @@ static void prepare_qp(void *object, void *context)
 static void prepare_packets(struct process *process)
 {
     bool fresh = traffic_script(&process->traffic, process->node, &process->schedule, &process->forked);
-    port_state_publish(process); /* peers do nothing by themselves any more */
+    port_state_publish(process); /* from now on peers access no memory here by themselves */
     qpns_each(process->numbers, prepare_qp, &fresh);
 }
 
@@ -46,7 +46,7 @@ static void prepare(struct process *process)
     prepare_cqs(process);
 }
 
-/* --- devices that are open meet the new rules, from this place on */
+/* --- devices that are open meet the new rules: those from the place `from` on */
 
 static bool is_open(const struct process *process, const struct device *device)
 {
@@ -97,7 +97,8 @@ static void list_rules(FILE *out)
     fputs("]}\n", out);
 }
 
-/* The lists of objects are guarded by process->control, which comes before the progress lock: only tried. */
+/* process->control guards the lists of objects. It comes before the progress lock that the caller holds, so it is only
+ * tried. */
 static void add_rules(struct process *process, struct script *more, FILE *out)
 {
     script_choose(more, program_invocation_short_name);
@@ -144,7 +145,7 @@ void inject_answer(struct process *process, const char *request, FILE *out)
         return read_rules(process, request + sizeof rules - 1, out);
     if (!strcmp(request, "clear")) {
         rules_clear();
-        delay_release_held(traffic_taps(&process->traffic)); /* no rule would */
+        delay_release_held(traffic_taps(&process->traffic)); /* no rule is left that would */
     }
     list_rules(out);
 }

@@ -23,8 +23,8 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* "qp.number": what is there (a struct, a pointer to one, or "": a number), where, and how long it is; "#story_record":
- * how long; "OBJECT_QP": a number, in `at`. */
+/* A line of layout.def. "qp.number" is a member: `what` is the struct that it is, or points to ("*"), or "" for a
+ * number. "#story_record" is a struct, of which only the size is given. "OBJECT_QP" is a constant: `at` is that. */
 struct layout_member {
     char name[40], what[16];
     uint32_t at, size;
@@ -46,7 +46,7 @@ static const struct layout_member members[] = {
 struct layout_fact {
     char kind[12], name[28], source[40];
     uint32_t form;     /* enum fact_form */
-    uint32_t at, size; /* of one that is MADE nothing */
+    uint32_t at, size; /* 0 for a fact that is MADE */
 };
 
 #define SOURCE(kind, chapter, of) typedef struct of source_of_##kind;
@@ -70,7 +70,7 @@ FACTS_KINDS(SOURCE)
 #define KIND(kind, chapter, of) FACTS_##kind(FACT)
 static const struct layout_fact facts[] = {FACTS_KINDS(KIND)};
 
-/* Words by number, by the names of the facts' sources; NULL: it has none. */
+/* Tables of words by number, each with the name of a source of facts; NULL: the number has no word. */
 enum { STATES = IBV_QPS_ERR + 1, STATUSES = 32, OPCODES = 32, ACCESS_BITS = 32, SUBJECTS = STORY_PACKET + 1 };
 
 #define TABLES(TABLE)                                                                                                  \
@@ -85,7 +85,7 @@ enum { STATES = IBV_QPS_ERR + 1, STATUSES = 32, OPCODES = 32, ACCESS_BITS = 32, 
 #define WORDS(name, size, word) static const char *words_of_##name[size];
 TABLES(WORDS)
 
-static char access_bits[ACCESS_BITS + 1][WORDS_SIZE / 8]; /* the last: of none */
+static char access_bits[ACCESS_BITS + 1][WORDS_SIZE / 8]; /* the last: the word for no access */
 static uint8_t kept[EVENT_KINDS], forms[EVENT_FIELDS];    /* 1: the field is a word; 2: it has a sign */
 
 static const struct layout_reason {
@@ -97,7 +97,7 @@ static const struct layout_reason {
 #undef REASON
 };
 
-/* An array, or a struct; no gaps on any machine. */
+/* An array or a struct that a debugger reads. This struct has no gaps on any machine. */
 struct layout_part {
     char name[12];
     uint32_t count;
@@ -120,7 +120,7 @@ static const struct layout_part parts[] = {
     {"resolve", 1, &resolve_operations},
 };
 
-/* First the pointers, then numbers of 32 bits: no gaps here, either. */
+/* Pointers come first, then numbers of 32 bits: so this struct has no gaps, either. */
 __attribute__((used)) static struct layout {
     char magic[24];
     const struct layout *self;

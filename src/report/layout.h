@@ -5,10 +5,10 @@
 
 struct process;
 
-#define LAYOUT_MAGIC "softverbs layout 3" /* counts up with struct layout (layout.c), not with its lists */
+#define LAYOUT_MAGIC "softverbs layout 3" /* the number grows when struct layout (layout.c) changes, not its lists */
 
-/* This is the process from now on. Under process->control, or before anybody else knows it. */
+/* Enters the process into the table. Under process->control, or before another thread knows the process. */
 void layout_begin(const struct process *);
 
-/* It is no more, or is a child's copy. */
+/* Takes the process out of the table: it ends, or it is the copy in a child of fork(2). */
 void layout_end(const struct process *);

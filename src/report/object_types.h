@@ -1,4 +1,4 @@
-/* The objects of a process, for what looks at all kinds of them. */
+/* A loop over the objects of a process, with the headers of all their types. */
 #pragma once
 
 #include "base/container.h"
@@ -9,7 +9,7 @@
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"
 
-/* Visits the objects of a kind, with `context`, which has the object. Under process->control. */
+/* Visits all objects of a kind; `context` is the context of the object. Under process->control. */
 #define EACH_OBJECT(process, kind, object)                                                                             \
     for (struct context *context = LIST_FIRST(&process_objects(process)->contexts); context;                           \
          context = LIST_NEXT(context, siblings))                                                                       \

@@ -30,7 +30,7 @@
 #include "verbs/object/acknowledgements.h"
 #include "verbs/queue/comp_channel.h"
 
-/* A connected queue pair looks for its peer when it sends; until then the directory is asked. */
+/* A connected queue pair looks its peer up when it sends; before that the host's directory is asked here. */
 static void fill_peer(struct facts_qp *facts, const struct qp *qp)
 {
     bool connected = !(qp->traits & QP_DATAGRAM) && qp->state >= IBV_QPS_RTR && qp->path.local;
@@ -44,7 +44,7 @@ static void fill_peer(struct facts_qp *facts, const struct qp *qp)
         node_put(qp->process->node, peer);
 }
 
-/* Both ways between two queue pairs. */
+/* Returns true if the queue pair sends to one other queue pair and receives from it. */
 static bool is_connection(const struct qp *qp)
 {
     const uint32_t both = QP_SENDS | QP_RECEIVES, other = QP_DATAGRAM | QP_ETHERNET;
@@ -174,7 +174,7 @@ static void write_tags(FILE *out, const void *of)
     fputs("]", out);
 }
 
-/* With a process, the devices whose port is down. */
+/* All devices; if `of` is a process, only those whose port is down. */
 static void write_devices(FILE *out, const void *of)
 {
     const char *separator = "[";
@@ -189,7 +189,7 @@ static void write_devices(FILE *out, const void *of)
     fputs(*separator == '[' ? "[]" : "]", out);
 }
 
-/* The one that stands in for another process's queue pair of this number. */
+/* The story of the substitute that stands in for another process's queue pair of this number; null: there is none. */
 static void report_substitute(FILE *out, const struct process *process, unsigned long number)
 {
     const struct guest *guest;
@@ -205,7 +205,7 @@ static void report_substitute(FILE *out, const struct process *process, unsigned
     fputs("null", out);
 }
 
-/* The queue pair with this number, if it is of this process and not being changed. */
+/* The story of this process's queue pair with this number, unless its lock stays taken; otherwise a substitute's. */
 static void report_story(FILE *out, const struct process *process, unsigned long number)
 {
     EACH_OBJECT (process, OBJECT_QP, object) {
@@ -238,8 +238,8 @@ static void end_story(struct qp *qp)
     lock_release(&qp->lock);
 }
 
-/* A thread that makes an object holds it for a moment. One that waits for the progress, which the caller holds, does
- * not give it back. */
+/* A thread that makes an object holds process->control for a moment. If it waits for process->progress, which the
+ * caller holds, it does not release process->control: false. */
 static bool control_take_at_end(struct process *process)
 {
     enum { ROUNDS = 400 };
@@ -275,7 +275,7 @@ static void write_all(int fd, const char *text, size_t size)
         size -= (size_t)written;
 }
 
-/* Writes the facts; `lists`: with those of the objects, which process->control guards. */
+/* Writes the facts; with `lists` also the facts of objects, which process->control guards. */
 static void write_facts(FILE *out, struct process *process, struct facts_process *facts, bool lists)
 {
     const struct list_told qps = {process, OBJECT_QP, report_qp}, cqs = {process, OBJECT_CQ, report_cq},
@@ -294,8 +294,8 @@ static void write_facts(FILE *out, struct process *process, struct facts_process
     free(traffic);
 }
 
-/* process->control comes before the progress lock that the caller holds: it is only tried. Of an object that is being
- * destroyed and waits for the program, the rest is then busy. */
+/* process->control comes before the progress lock that the caller holds, so it is only tried. A thread may keep it, as
+ * when it destroys an object and waits for the program: then the report is "busy" and has no lists. */
 static void report(FILE *out, struct process *process)
 {
     struct acknowledgements_missing missing;

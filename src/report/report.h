@@ -1,24 +1,18 @@
 /* The report of this process to `softverbs show`: one JSON object with its devices and objects. */
 #pragma once
 
-/* The beginning of a request for an event, "event NAME DEVICE": event.h; for rules of a script, "inject rules TEXT",
- * "inject list" or "inject clear": inject.h; for a queue
- * pair: verbs/ask/qp_account.h. Every other one but those below is for the report. */
-#define REPORT_EVENT "event "
-#define REPORT_INJECT "inject "
+/* The beginnings of requests. A request for a queue pair's account begins as verbs/ask/qp_account.h says, one for last
+ * events as report/recent_events.h says. A request with any other beginning is for the report. */
+#define REPORT_EVENT "event "   /* "event NAME DEVICE": event.h */
+#define REPORT_INJECT "inject " /* "inject rules TEXT", "inject list" or "inject clear": inject.h */
+#define REPORT_TRACE "trace "   /* ring/trace_control.h */
+#define REPORT_STORY "story "   /* "story NUMBER", of a queue pair: verbs/ask/qp_story_report.h; null: no story here */
 
-/* Of a request for a trace: ring/trace_control.h. */
-#define REPORT_TRACE "trace "
-
-/* Of a request for the story of a queue pair, "story NUMBER": verbs/ask/qp_story_report.h; null when it is not of this
- * process. */
-#define REPORT_STORY "story "
-
-/* The process ends: keeps the stories of queue pairs that were not destroyed. Under process->progress; busy ones are
- * left out. */
+/* Keeps the stories of queue pairs that were not destroyed when the process ends; busy ones are left out. Under
+ * process->progress. */
 struct process;
 void report_stories_end(struct process *);
 
-/* Answers the request to the struct process `context` into the descriptor. Called by the helper under
- * process->progress; takes nothing that may block: an object that is being changed right now is left out. */
+/* Writes the answer of the struct process `context` to the request into the descriptor. The helper calls it, under
+ * process->progress. It waits a moment at most: of an object whose lock is kept the answer says that it is busy. */
 void report_write(void *context, const char *request, int fd);

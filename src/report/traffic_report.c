@@ -24,8 +24,8 @@ struct traffic_told {
     struct counts_total totals[DEVICES_MAX];
 };
 
-/* Writes also the accesses that peers made by themselves in this process's memory. They count it, but not for which
- * device or queue pair. */
+/* Writes also the accesses that peers made by themselves in this process's memory. Peers count them, but not by device
+ * or queue pair. */
 static void write_strays(FILE *out, const void *of)
 {
     const struct process *process = of;
@@ -47,8 +47,8 @@ void traffic_write_qp(FILE *out, const void *qp)
     fputs("}", out);
 }
 
-/* The holder of the lock may have lost its processor, and go on while this reads: so each number is loaded at once, and
- * is what it was or what it will be. */
+/* The holder of the lock may have lost its processor, and go on during this copy. So each number is loaded in one
+ * access: it is the number before the holder's change or after it. */
 __attribute__((no_sanitize("thread"))) static void copy_counts(struct counts *to, const struct counts *from)
 {
     for (unsigned event = 0; event < EVENTS_OF_PACKETS; event++)
@@ -62,7 +62,7 @@ __attribute__((no_sanitize("thread"))) static void copy_counts(struct counts *to
         to->reasons[i] = __atomic_load_n(&from->reasons[i], __ATOMIC_RELAXED);
 }
 
-/* A queue pair whose lock is not given back, as between wr_start and wr_complete, is read without it. */
+/* Reads a queue pair without its lock if a thread keeps that, as between wr_start and wr_complete. */
 static void add_flow(struct counts_total *total, struct qp *qp)
 {
     if (report_lock(&qp->lock)) {
@@ -75,7 +75,7 @@ static void add_flow(struct counts_total *total, struct qp *qp)
     }
 }
 
-/* One that has many handles counts once. */
+/* A shared XRC queue pair with many handles counts once. */
 static void add_living(struct counts_total *totals, const struct process *process)
 {
     EACH_OBJECT (process, OBJECT_QP, object) {
@@ -92,7 +92,7 @@ static void write_calls(FILE *out, const void *nothing)
     fputs("}", out);
 }
 
-/* The next behaviour from there on that was shown. */
+/* The first behaviour from `each` on that was shown. */
 static enum adverse next_shown(enum adverse each)
 {
     while (each < ADVERSE_BEHAVIOURS && !adverse_count(each))
@@ -138,7 +138,7 @@ struct traffic_told *traffic_report_begin(struct facts_process *facts, const str
     return told;
 }
 
-/* As add_flow, without waiting for ever. */
+/* Reads the connection manager without its lock if a thread keeps that, as add_flow does. */
 static void write_messages(FILE *out, const void *of)
 {
     struct cm *cm = (struct cm *)of;
