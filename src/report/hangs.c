@@ -5,14 +5,11 @@
 #include "diag/log.h"
 #include "diag/log_room.h"
 #include "diagnose/diagnose.h"
+#include "report/object_types.h"
 #include "verbs/ask/cq_report.h"
 #include "verbs/ask/qp_story_kept.h"
 #include "verbs/ask/qp_waits.h"
-#include "verbs/context/context_open.h"
-#include "verbs/object/process_objects.h"
-#include "verbs/qp/qp.h"
 #include "verbs/queue/comp_channel.h"
-#include "verbs/queue/cq.h"
 
 enum {
     HANGS_MOST = 32,  /* objects that are followed */
@@ -102,7 +99,7 @@ static void look_for_response(struct hangs *hangs, uint32_t handle, struct qp *q
 
 static void look_at_qp(struct hangs *hangs, const struct object *object)
 {
-    struct qp *qp = qp_real((struct qp *)((char *)object - offsetof(struct qp, object)));
+    struct qp *qp = qp_real(container_of(object, struct qp, object));
     if (!lock_try(&qp->lock)) {
         keep_busy(hangs, object->handle, REASON_NO_COMPLETION);
         keep_busy(hangs, object->handle, REASON_RECEIVER_NOT_READY);
@@ -125,7 +122,7 @@ static void log_unarmed(const struct facts_cq *cq)
 
 static void look_at_cq(struct hangs *hangs, const struct object *object)
 {
-    struct cq *cq = (struct cq *)((char *)object - offsetof(struct cq, object));
+    struct cq *cq = container_of(object, struct cq, object);
     if (!cq->channel)
         return;
     if (!lock_try(&cq->lock)) {
@@ -148,7 +145,7 @@ static void look_at_cq(struct hangs *hangs, const struct object *object)
 /* A person kills a program that waits for an event in vain, so the stories of its queue pairs are kept now. */
 static void keep_story(struct hangs *hangs, const struct object *object)
 {
-    struct qp *qp = qp_real((struct qp *)((char *)object - offsetof(struct qp, object)));
+    struct qp *qp = qp_real(container_of(object, struct qp, object));
     unsigned i = 0;
     while (i < hangs->waiting_count && hangs->waiting[i] != qp->number)
         i++;
@@ -156,16 +153,6 @@ static void keep_story(struct hangs *hangs, const struct object *object)
         return;
     qp_story_wait(qp);
     lock_release(&qp->lock);
-}
-
-static void look_at_objects(struct hangs *hangs, struct process *process, enum object_kind kind,
-                            void (*look_at)(struct hangs *, const struct object *))
-{
-    struct context *context;
-    struct object *object;
-    LIST_FOREACH (context, &process_objects(process)->contexts, siblings)
-        LIST_FOREACH (object, &context->objects[kind], siblings)
-            look_at(hangs, object);
 }
 
 void hangs_begin(void)
@@ -182,10 +169,12 @@ bool hangs_look(struct process *process)
     struct hangs hangs = {0};
     if (!mutex_try(&process->control))
         return true;
-    look_at_objects(&hangs, process, OBJECT_QP, look_at_qp);
-    look_at_objects(&hangs, process, OBJECT_CQ, look_at_cq);
-    if (hangs.waiting_count)
-        look_at_objects(&hangs, process, OBJECT_QP, keep_story);
+    EACH_OBJECT (process, OBJECT_QP, object)
+        look_at_qp(&hangs, object);
+    EACH_OBJECT (process, OBJECT_CQ, object)
+        look_at_cq(&hangs, object);
+    EACH_OBJECT (process, OBJECT_QP, object)
+        keep_story(&hangs, object);
     mutex_release(&process->control);
     memcpy(before, hangs.list, sizeof before);
     return hangs.untold || log_room_waits();

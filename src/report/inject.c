@@ -33,17 +33,12 @@ static void prepare_packets(struct process *process)
     qpns_each(process->numbers, prepare_qp, &fresh);
 }
 
-static void prepare_cqs(const struct process *process)
-{
-    EACH_OBJECT (process, OBJECT_CQ, object)
-        cq_disturb(container_of(object, struct cq, object));
-}
-
 static void prepare(struct process *process)
 {
     if (rules_wants(SCRIPT_packet) || rules_wants(SCRIPT_message))
         prepare_packets(process);
-    prepare_cqs(process);
+    EACH_OBJECT (process, OBJECT_CQ, object)
+        cq_disturb(container_of(object, struct cq, object));
 }
 
 /* --- devices that are open meet the new rules: those from the place `from` on */

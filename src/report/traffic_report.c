@@ -20,7 +20,6 @@
 
 /* The source of the counts of devices. */
 struct traffic_told {
-    const struct process *process;
     struct counts_total totals[DEVICES_MAX];
 };
 
@@ -127,7 +126,6 @@ struct traffic_told *traffic_report_begin(struct facts_process *facts, const str
     struct traffic_told *told = malloc(sizeof *told);
     if (!told)
         return NULL;
-    told->process = process;
     memcpy(told->totals, process->traffic.totals, sizeof told->totals);
     add_living(told->totals, process);
     fact_put_inner(&facts->traffic, write_traffic, told);
