@@ -9,7 +9,7 @@
 #include "why/connection_words.h"
 #include "why/story.h"
 
-/* An end, read: its process, and its record of the identifier. */
+/* One end of a connection: the facts of its process, and its record of the identifier. */
 struct partner {
     struct facts_connected end;
     struct facts_connection record;
@@ -45,7 +45,7 @@ static bool is_same(const struct partner *one, const struct partner *other)
     return one->end.pid.value == other->end.pid.value && one->record.number.value == other->record.number.value;
 }
 
-/* A later story of the same identifier is in the list. */
+/* Returns whether a later story of the same identifier is in the list. */
 static bool is_later_in(const json_t *list, size_t at)
 {
     struct partner end = read_partner(json_array_get(list, at));
@@ -57,7 +57,7 @@ static bool is_later_in(const json_t *list, size_t at)
     return false;
 }
 
-/* -- the other end: one that was rejected has not learned its peer's communication ID */
+/* -- the other end. One of the communication IDs must match: an end that was rejected never learns its peer's. */
 
 static bool are_partners(const struct partner *own, const json_t *json)
 {
@@ -98,7 +98,7 @@ static json_t *join(const struct connection_question *question, json_t *own, con
     return story;
 }
 
-/* Live ones come first. */
+/* The answers of live processes; if there is no answer, the lines that processes have left. */
 static json_t *find_all(const struct connection_question *question, const json_t *lines)
 {
     size_t i;

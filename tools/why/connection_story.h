@@ -9,13 +9,13 @@
 struct connection_question {
     const char *directory; /* where processes meet; NULL: in `from` alone */
     const char *from;      /* a file with stories (SOFTVERBS_STORY); NULL */
-    unsigned long number;  /* the identifier's */
+    unsigned long number;  /* of the identifier */
     int pid;               /* 0: of any process */
     bool last;             /* only what processes have left */
-    bool all;              /* whatever the number: of the file, or what processes have left */
+    bool all;              /* all identifiers of the file, or of what processes have left; `number` is ignored */
 };
 
-/* An array, the caller's, with an object for each connection: its "ends" (the wanted number first), the "sentences",
- * and the "reason" that explains most (0: no reason). NULL after a sentence: `from` can't be read. Nothing that was
- * found is trusted. */
+/* Returns an array with an object for each connection: its "ends" (the wanted number first), the "sentences", and the
+ * "reason" that explains most (0: no reason). The caller releases the array. NULL, after a message: `from` can't be
+ * read. Nothing that was found is trusted. */
 json_t *connection_story_collect(const struct connection_question *);

@@ -13,7 +13,7 @@
 #include "why/happened.h"
 #include "why/listeners.h"
 
-/* An end, read: the process, its record of the identifier, and the identifier. */
+/* One end of a connection: the facts of its process, its record of the identifier, and the identifier. */
 struct connection_end {
     char name[EXPLANATION_NAME]; /* "client (4711)" */
     struct facts_connected end;
@@ -46,9 +46,9 @@ static bool is_state(const struct connection_end *end, const char *state)
     return !strcmp(facts_text(end->identifier.state), state);
 }
 
-/* -- its events */
+/* -- the events of an end */
 
-/* The last of this event, and of this message or type; NULL: any. */
+/* The last record of this event, and unless `which` is NULL of this message or type of event. NULL: no such record. */
 static const json_t *event_of(const struct connection_end *end, enum event wanted, const char *which)
 {
     const json_t *events = facts_json(&end->record.events);
@@ -86,7 +86,7 @@ static json_int_t times_sent(const struct connection_end *end, const char *messa
     return record_number(event_of(end, EVENT_CM_SENT, message), EVENT_FIELD_TIMES);
 }
 
-/* `count` and `reason`: of the requests that it has dropped. */
+/* The facts of an end for diagnoses; `count` and `reason` are of the requests that the end has dropped. */
 static struct known known_of(const struct connection_explanation *explanation, const struct connection_end *end)
 {
     const struct connection_end *other = end == explanation->own ? explanation->peer : explanation->own;
@@ -138,7 +138,7 @@ static void tell_faults(struct connection_explanation *explanation)
         explanation_diagnose(&explanation->explanation, 0, DIAGNOSIS_CM_FAULTS, &known);
 }
 
-/* False: nothing is known of the other end. */
+/* Adds what the program of the other end has not done. False: nothing is known of that end. */
 static bool tell_program_there(struct connection_explanation *explanation)
 {
     const struct seen_process *process =
@@ -165,7 +165,7 @@ static bool is_resolution(const struct connection_end *end)
     return event_of(end, EVENT_CM_SENT, "SIDR_REQ");
 }
 
-/* The message that it waits for an answer to. */
+/* The message whose answer this end waits for. */
 static const char *asked_with(const struct connection_end *end)
 {
     if (is_resolution(end))
@@ -227,7 +227,7 @@ static void tell_bad_news(struct connection_explanation *explanation, const json
     explanation_diagnose(&explanation->explanation, 0, DIAGNOSIS_EXPLAINED, &known);
 }
 
-/* -- no bad news: what is waited for, by its state */
+/* -- no bad news: the state of the end says what it waits for */
 
 static bool waits_for_answer(const struct connection_end *own)
 {
@@ -254,7 +254,7 @@ static void tell_state(struct connection_explanation *explanation, const struct 
 
 /* -- the whole */
 
-/* The words for the fields of an event; the rest is its meaning in events.def. */
+/* The words around the field of an event; other events are told by their meaning in events.def. */
 static const struct {
     enum event event;
     const char *before;

@@ -3,10 +3,10 @@
 
 #include <jansson.h>
 
-/* An array of sentences, the caller's, about an identifier and its other end, each as src/gsi/cm/cm_report.c reports
- * it; `peer` NULL: nothing is known of it. `processes`: reports of all live processes (reports_collect), which may
- * listen; NULL: no process was asked. Nothing in them is trusted. */
+/* Returns an array of sentences about an identifier and its other end, each end as src/gsi/cm/cm_report.c writes it;
+ * `peer` NULL: nothing is known of the other end. `processes`: reports of all live processes (reports_collect), which
+ * may listen; NULL: no process was asked. The caller releases the array. Nothing in the JSON is trusted. */
 json_t *connection_sentences(const json_t *own, const json_t *peer, const json_t *processes);
 
-/* The reason of an end's last event that has one, for example RDMA_CM_EVENT_REJECTED; 0: no event has a reason. */
+/* The reason of the last event of the end that has one (an RDMA_CM_EVENT_REJECTED has); 0: no event has a reason. */
 unsigned connection_reason(const json_t *end);

@@ -22,7 +22,7 @@ void explanation_say(struct explanation *explanation, const char *format, ...)
     json_array_append_new(explanation->list, emit_text(text));
 }
 
-/* An end that is not known has a receive queue of its own. */
+/* The call that posts receives at the end. An end that is not known is taken to have no shared receive queue. */
 static const char *posting_of(const struct story_end *end)
 {
     return end && end->story.srq.known ? "ibv_post_srq_recv" : "ibv_post_recv";

@@ -1,4 +1,4 @@
-/* The parts of a story's sentences. */
+/* The sentences of a story while they are collected. */
 #pragma once
 
 #include <jansson.h>
@@ -12,7 +12,7 @@ enum { EXPLANATION_NAME = 64 };
 /* The two ends of a connection, all processes where they are known, and the list that is being written. */
 struct explanation {
     const struct story_end *own, *peer;
-    const struct story_end *stranger; /* what has the peer's number and is connected with another; NULL */
+    const struct story_end *stranger; /* has the peer's number and is connected with another end; NULL: not known */
     const struct seen *processes;     /* NULL: not known */
     json_t *list;
 };
@@ -29,16 +29,16 @@ void explanation_say(struct explanation *, const char *format, ...) __attribute_
 /* The facts of an end and of the other one; an end is NULL where it is not known. */
 struct known explanation_known(const struct story_end *end, const struct story_end *other);
 
-/* Adds the sentence of the diagnosis, if it is one, after its time; 0: without one. */
+/* Adds the sentence of the diagnosis, if it is not DIAGNOSIS_NOTHING, after the time `when`; 0: without a time. */
 void explanation_diagnose(struct explanation *, json_int_t when, enum diagnosis, const struct known *);
 
-/* Adds the sentence of the first of the group that holds. Returns whether there is one. */
+/* Adds the sentence of the first diagnosis of the group that holds. False: no diagnosis holds. */
 bool explanation_first(struct explanation *, enum diagnosis_group, const struct known *);
 
-/* Adds the sentence of each of the group that holds. */
+/* Adds the sentence of each diagnosis of the group that holds. */
 void explanation_all(struct explanation *, enum diagnosis_group, const struct known *);
 
-/* Reads a record of an array of JSON, for struct known. */
+/* Reads the i-th record of an array of JSON, for struct known. False: there is no such record. */
 bool explanation_read(const void *records, size_t i, struct known_record *);
 
 /* "client (4711)". Returns `name`. */

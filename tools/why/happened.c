@@ -26,7 +26,7 @@ static void add(json_t *list, char text[SENTENCE])
 
 /* -- the object as it is now */
 
-/* Each returns its events. */
+/* Each adds sentences about its object, and returns the object's events. */
 static const json_t *tell_cq(json_t *list, const json_t *json)
 {
     char text[SENTENCE];
@@ -67,7 +67,7 @@ static const json_t *tell_process(json_t *list, const json_t *events)
     return events;
 }
 
-/* -- what happened to it */
+/* -- the events of the object */
 
 static const char *meaning_of(const json_t *record)
 {
@@ -123,8 +123,8 @@ void happened_tell(json_t *list, const json_t *event)
 }
 
 static const struct kind {
-    const char *kind, *name; /* the request's word, and how a sentence begins */
-    size_t at;               /* where struct facts_happened has it */
+    const char *kind, *name; /* the word of the request, and the beginning of a sentence */
+    size_t at;               /* the offset of the object, or of the events, in struct facts_happened */
     const json_t *(*tell)(json_t *list, const json_t *object);
 } kinds[] = {
     {"cq", "Completion queue", offsetof(struct facts_happened, cq), tell_cq},
@@ -180,7 +180,7 @@ void happened_print(const json_t *list)
 {
     size_t i, k;
     json_t *answer, *line;
-    struct facts_told told; /* connections are printed like this, too */
+    struct facts_told told; /* this kind, as stories of connections are printed here, too */
     json_array_foreach((json_t *)list, i, answer)
     {
         facts_read(&facts_of_told, answer, &told);

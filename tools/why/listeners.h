@@ -1,4 +1,4 @@
-/* The programs that listen, for an identifier that has asked for a connection. */
+/* Finds the programs that listen, for an identifier that has asked for a connection. */
 #pragma once
 
 #include "why/explanation.h"
@@ -7,13 +7,13 @@
 struct listeners {
     const struct seen *seen; /* NULL: no process is known */
     const struct facts_identifier *asker;
-    size_t process, identifier; /* the next one */
+    size_t process, identifier; /* indices of the next identifier */
     char name[EXPLANATION_NAME];
     struct known known;
 };
 
-/* Finds the next identifier that a diagnosis of the group holds for. */
+/* Finds the next identifier for which a diagnosis of the group holds; DIAGNOSIS_NOTHING: there is none. */
 enum diagnosis listeners_next(struct listeners *, enum diagnosis_group);
 
-/* Adds the sentences of the first three. Returns whether there is one. */
+/* Adds a sentence for each of the first three listeners that listeners_next finds. False: it finds no listener. */
 bool listeners_tell(struct explanation *, const struct facts_identifier *asker, enum diagnosis_group);

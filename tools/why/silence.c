@@ -39,8 +39,9 @@ static json_int_t count_drops(const struct story_end *end, unsigned reason, json
 
 /* -- the state of the other end */
 
-/* The other end reached its state before the work failed, as far as records show; an ended queue pair needs a record.
- * A change before the first packet has no record, but packets dropped for the state show it. */
+/* Returns whether the other end was in its state before the work failed. Without a record of the change (a change
+ * before the first packet has none) this is taken for true, but of an ended queue pair only if it dropped packets for
+ * its state. */
 static bool was_so_before(const struct story_end *end, const struct story_end *other)
 {
     const json_t *change = story_end_event(other, EVENT_QP_STATE);
@@ -64,9 +65,9 @@ static void tell_state(struct explanation *explanation, const struct story_end *
                          moved ? DIAGNOSIS_PEER_MOVED : diagnose_silence(&known), &known);
 }
 
-/* -- what it dropped */
+/* -- packets that an end dropped */
 
-/* The lengths of its last receive that was too short explain such drops; the next one may be long enough. */
+/* The last receive that was too short explains drops of packets that were too long, and no others. */
 static void tell_drop(struct explanation *explanation, const struct story_end *end, unsigned reason, json_int_t since)
 {
     struct known known = explanation_known(end, NULL);
@@ -95,7 +96,7 @@ void silence_tell_drops(struct explanation *explanation, const struct story_end 
     }
 }
 
-/* The first that says more than the state does. */
+/* The reason of the first drop that says more than the state of the end does; 0: no drop does. */
 static unsigned dropped_for(const struct story_end *end, json_int_t since)
 {
     size_t i;

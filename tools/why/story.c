@@ -29,7 +29,7 @@ static bool is_of_file(const char *name)
            !strcmp(name + length - suffix, KEPT_STORY_SUFFIX);
 }
 
-/* The caller's; NULL: it can't be read, or is another user's. */
+/* Opens a file of stories, which the caller closes. NULL: it can't be read, is too large, or is another user's file. */
 static FILE *open_file(int directory, const char *name)
 {
     struct stat status;
@@ -53,7 +53,7 @@ static void add_file(json_t *list, FILE *file)
     while ((length = getline(&line, &room, file)) > 0) {
         json_t *story = facts_parse(line, (size_t)length);
         if (json_is_object(story)) {
-            if (!facts_member(&facts_of_story, story, ENDED)) /* false: a debugger has seen it before its end */
+            if (!facts_member(&facts_of_story, story, ENDED)) /* a debugger's story has "ended": false */
                 json_object_set_new(story, facts_at(&facts_of_story, ENDED)->name, json_true());
             json_array_append(list, story);
         }
@@ -62,7 +62,7 @@ static void add_file(json_t *list, FILE *file)
     free(line);
 }
 
-/* All that processes have left in the directory. */
+/* All stories that processes have left in the directory. */
 static json_t *read_kept(const char *directory)
 {
     json_t *list = json_array();
@@ -80,7 +80,7 @@ static json_t *read_kept(const char *directory)
     return list;
 }
 
-/* NULL, after a sentence. */
+/* NULL, after a message: the file can't be read. */
 static json_t *read_named(const char *path)
 {
     FILE *file = fopen(path, "re");
@@ -104,21 +104,21 @@ json_t *story_lines(const char *directory, const char *from)
     return lines;
 }
 
-/* -- ends, read: those that are refused are left out */
+/* -- ends as structs; an end that story_end_read refuses is left out */
 
 struct line {
     json_t *json; /* NULL: no line */
     struct story_end end;
-    bool told; /* it is in a story */
+    bool told; /* a story has this end already */
 };
 
 struct lines {
     struct line *list;
     size_t count;
-    json_t *json; /* what they are read from, and have their texts in */
+    json_t *json; /* the array that they are read from; it has their texts */
 };
 
-/* Takes the list; NULL: an empty one. */
+/* Takes over the reference to the array; NULL is an empty array. */
 static struct lines lines_begin(json_t *json)
 {
     size_t i;
@@ -140,17 +140,17 @@ static void lines_end(struct lines *lines)
     json_decref(lines->json);
 }
 
-/* The sources besides live processes, in the order in which they are searched; either may be empty. */
+/* The sources of stories. Either list may be empty. */
 struct sources {
-    const char *directory; /* whose live processes are asked; NULL: no process is asked */
-    struct lines named, kept;
-    int *silent; /* a process that did not answer */
+    const char *directory;    /* whose live processes are asked; NULL: no process is asked */
+    struct lines named, kept; /* of the file that the user names, and of the directory */
+    int *silent;              /* a process that did not answer */
 };
 
-/* Which story is wanted: of a number that a later process may have, too. 0: any. */
+/* The queue pair whose story is wanted. Several processes may have had its number, so it has three members. */
 struct wanted {
-    uint64_t qp, pid;
-    uint64_t peer; /* the number of its peer */
+    uint64_t qp, pid; /* pid 0: any process */
+    uint64_t peer;    /* the number of its peer; 0: any peer */
 };
 
 static bool is_wanted(const struct story_end *end, const struct wanted *wanted)
@@ -160,7 +160,7 @@ static bool is_wanted(const struct story_end *end, const struct wanted *wanted)
            (!wanted->peer || !story->peer_qp.value || story->peer_qp.value == wanted->peer);
 }
 
-/* The latest. */
+/* The latest line that is wanted; NULL: no line is. */
 static const struct line *choose(const struct lines *lines, const struct wanted *wanted)
 {
     const struct line *best = NULL;
@@ -178,7 +178,7 @@ static struct lines ask_live(const struct sources *sources, uint64_t qp)
     return lines_begin(sources->directory ? reports_ask_all(sources->directory, request, sources->silent) : NULL);
 }
 
-/* A line that outlives its list: its JSON is the caller's. NULL: an empty line. */
+/* A copy of the line that outlives its list; the caller releases its JSON. NULL gives an empty line. */
 static struct line keep(const struct line *line)
 {
     struct line kept = line ? *line : (struct line){0};
@@ -186,7 +186,7 @@ static struct line keep(const struct line *line)
     return kept;
 }
 
-/* A line of the named file, of a live process, or of one that has ended. */
+/* Finds a line of the named file, otherwise of a live process (if `ask`), otherwise of the directory. */
 static struct line find(const struct sources *sources, const struct wanted *wanted, bool ask)
 {
     const struct line *found = choose(&sources->named, wanted);
@@ -209,7 +209,7 @@ static struct line find_peer(const struct sources *sources, const struct facts_s
     return peer.json || ask ? peer : find(sources, &wanted, true);
 }
 
-/* An end that has the peer's number and is connected with another. */
+/* An end that has the peer's number and is connected with another queue pair. */
 static struct line find_stranger(const struct sources *sources, const struct facts_story *own)
 {
     const struct wanted wanted = {own->peer_qp.value, own->peer_pid.value, 0};
@@ -217,10 +217,10 @@ static struct line find_stranger(const struct sources *sources, const struct fac
     return wanted.qp && !itself ? find(sources, &wanted, true) : (struct line){0};
 }
 
-/* -- of XRC: the process whose shared receive queue a message names executes it in place of the one that has the queue
- * pair */
+/* -- XRC: the process whose shared receive queue a message names, a stand-in, executes the message in place of the
+ * process that has the queue pair */
 
-/* `pid`: of the process that has the queue pair; 0: not known. */
+/* The best stand-in among `best` and the lines. `pid` is of the process that has the queue pair; 0: not known. */
 static const struct line *choose_substitute(const struct lines *lines, uint64_t qp, uint64_t pid,
                                             const struct line *best)
 {
@@ -250,7 +250,7 @@ static struct line find_substitute(const struct sources *sources, const struct s
     return line;
 }
 
-/* Notes that this end is in a story. */
+/* Notes that a story has this end. */
 static void mark(struct lines *lines, const struct line *told)
 {
     const struct facts_story *end = &told->end.story;

@@ -15,17 +15,17 @@ struct story_question {
     const char *from;      /* a file with stories (SOFTVERBS_STORY), which precede the directory's; NULL: no file */
     uint32_t qp;           /* 0: all queue pairs in the file, or in what processes have left */
     int pid;               /* 0: any process */
-    bool last;             /* only what processes have left in the directory, ended ones included */
+    bool last;             /* only what processes have left in the directory; live ones are not asked for `qp` */
     int *silent;           /* the number of a live process that did not answer (report/reports.h) */
 };
 
-/* An array, the caller's, with an object for each queue pair: its "ends" (as src/verbs/ask/qp_story.c writes them, the
- * wanted number first) and "sentences"; without `qp` each connection once. NULL after a sentence: `from` can't be read.
- * Nothing that was found is trusted. */
+/* Returns an array with an object for each queue pair: its "ends" (as src/verbs/ask/qp_story_report.c writes them, the
+ * wanted number first) and "sentences"; without `qp` each connection once. The caller releases the array. NULL, after a
+ * message: `from` can't be read. Nothing that was found is trusted. */
 json_t *story_collect(const struct story_question *);
 
-/* All lines that processes have left in the directory, or that the file has; either may be NULL. A list, the caller's;
- * NULL, after a sentence: the file can't be read. */
+/* Returns an array of all lines of the file `from` and of those that processes have left in the directory; either may
+ * be NULL. The caller releases the array. NULL, after a message: the file can't be read. */
 json_t *story_lines(const char *directory, const char *from);
 
 /* Prints the sentences of a story. */

@@ -17,10 +17,10 @@ struct described {
     struct sarif_finding finding;
     const char *program;
     char object[NAME]; /* "queue pair 0x12 of client" */
-    char *text;        /* the caller's */
+    char *text;        /* freed by the caller of describe */
 };
 
-/* A story, and its first end, read: a queue pair, or an identifier of librdmacm. */
+/* The facts of a story and of its first end, which is a queue pair or an identifier of librdmacm. */
 struct told {
     struct facts_told story;
     struct facts_story own;
@@ -54,7 +54,7 @@ static unsigned reason_of(const json_t *story)
     return read_story(story).reason;
 }
 
-/* All sentences, a line each: the caller's. */
+/* All sentences as one text, a line each, which the caller frees. */
 static char *join_sentences(const struct fact_inner *sentences)
 {
     char *text = NULL;
@@ -168,7 +168,7 @@ void story_print_junit(const json_t *stories)
     junit_end(stdout);
 }
 
-/* A rule for each reason that there is, once. `known`: the names of those that are there. */
+/* Adds the rule of a reason, unless it is there already; `known` has the names of the rules that are there. */
 static void add_rule(json_t *rules, json_t *known, const char *id, unsigned reason)
 {
     char cure[64];

@@ -7,8 +7,8 @@
  * an end did. */
 void story_ci_add(json_t *stories, const json_t *connections);
 
-/* Print an array of story_collect, or of connection_story_collect, on standard output. A story without an error, as of
- * a wait or an end that the program made, is a warning or a note, and passes. */
+/* Print an array of story_collect, or of connection_story_collect, on standard output. A story without an error is a
+ * warning if it is about a wait, a note if the program itself made the end; as a test case it passes. */
 void story_annotate(const json_t *stories);
 void story_print_junit(const json_t *stories);
 void story_print_sarif(const json_t *stories);

@@ -1,14 +1,14 @@
-/* An end of a story, read: a queue pair, and its first error. */
+/* The facts of an end of a story: a queue pair, and its first error. */
 #pragma once
 
 #include "facts/seen.h"
 
 enum { STORY_NAME = 64 };
 
-/* The parts of an error that are not known have no fact. */
+/* Parts of an error that the end does not have have no known fact. */
 struct story_end {
     char name[STORY_NAME]; /* "client (4711)" */
-    struct facts_qp qp;    /* what the story has of these, and the number */
+    struct facts_qp qp;    /* the facts of the queue pair that a story has, and the number */
     struct facts_story story;
     struct facts_error error;
     struct facts_receive receive;
@@ -16,7 +16,8 @@ struct story_end {
     struct facts_short too_short;
 };
 
-/* Reads an end (End of docs/reference/json.md), which lives at least as long. NULL: no end, or it is refused. */
+/* Reads an end (End of docs/reference/json.md) into `room`. The JSON must live as long as `room` is used. NULL: there
+ * is no end, or facts_read refuses it. */
 const struct story_end *story_end_read(struct story_end *room, const json_t *json);
 
 /* The reason of the end's first error; 0: no error. `end` may be NULL. */

@@ -10,14 +10,14 @@
 #include "why/silence.h"
 #include "why/substitute.h"
 
-/* -- why, in numbers where they are known */
+/* -- the cause of an error, with numbers where they are known */
 
 /* `sent`: bytes of the message, as its sender says; 0: not known. */
 static const char *describe(const struct story_end *end, uint64_t sent, char text[DIAGNOSE_ROOM])
 {
     struct known known = explanation_known(end, NULL);
     known.count = (struct fact_number){sent, true};
-    if (end->memory.gone.known) /* how long before */
+    if (end->memory.gone.known) /* milliseconds from the end of the memory to the error */
         known.count.value = (end->error.time.value - end->memory.gone.value) / 1000000;
     diagnose_words(diagnose(DIAGNOSE_REFUSAL, &known), &known, text, DIAGNOSE_ROOM);
     size_t length = strlen(text);
@@ -52,7 +52,7 @@ static json_int_t posted_at(const struct story_end *end, const struct story_end 
     return refused && refused < posted ? refused : posted;
 }
 
-/* Memory of the peer. */
+/* Returns whether work of this operation names memory of the peer. */
 static bool names_memory(const char *opcode)
 {
     return strstr(opcode, "RDMA") || strstr(opcode, "ATOMIC") || strstr(opcode, "FLUSH");
@@ -80,7 +80,7 @@ static bool is_of_silence(unsigned reason)
     return reason == REASON_RETRY_EXCEEDED || reason == REASON_PEER_GONE;
 }
 
-/* The other end says more than the code that came back. */
+/* Returns whether the other end refused the request: its error says more than the code that came back. */
 static bool is_refused_there(const struct story_end *end, const struct story_end *other)
 {
     unsigned reason = story_end_reason(end);
@@ -91,7 +91,7 @@ static bool is_refused_there(const struct story_end *end, const struct story_end
             reason == REASON_REMOTE_OPERATION);
 }
 
-/* The sentence about the attempts is not repeated. */
+/* Returns whether the sentence about the attempts has this reason already. */
 static bool is_of_attempts(unsigned reason)
 {
     return is_of_silence(reason) || reason == REASON_RNR_EXCEEDED;
@@ -112,7 +112,7 @@ static void tell_flushed(struct explanation *explanation, const struct story_end
     explanation_all(explanation, DIAGNOSE_STORY_FLUSHED, &known);
 }
 
-/* The cause that was known when the work failed, and receives that were posted later. */
+/* Adds the cause that was known when the work failed, and the receives that were posted later. */
 static void tell_receives(struct explanation *explanation, const struct story_end *end, const struct known *known)
 {
     enum diagnosis now = diagnose(DIAGNOSE_RECEIVES, known);
@@ -170,7 +170,7 @@ static void tell_error(struct explanation *explanation, const struct story_end *
         tell_fault(explanation, end);
 }
 
-/* "SEND_ENDED" or "RECEIVE_ENDED" of the newest completion, which may be the one that waits. */
+/* The record "SEND_ENDED" or "RECEIVE_ENDED" of the newest completion, which may be the completion that waits. */
 static const json_t *last_completion(const struct story_end *end)
 {
     const json_t *send = story_end_event(end, EVENT_SEND_ENDED), *receive = story_end_event(end, EVENT_RECEIVE_ENDED);
@@ -182,7 +182,8 @@ static bool is_ended(const struct story_end *end)
     return facts_is(&end->story.ended);
 }
 
-/* Returns whether the end was kept because it waited, not for an error, whose completion is in the queue as well. */
+/* Returns whether the end was kept because it waited. (The completion of an error is in the queue of an end that was
+ * kept for the error.) */
 static bool is_kept_waiting(const struct story_end *end, const struct facts_cq *cq)
 {
     return cq->event.known && !story_end_reason(end) && !story_end_is_in(end, "ERR");
@@ -234,7 +235,7 @@ static void tell_losses(struct explanation *explanation)
         silence_tell(explanation, explanation->own, explanation->peer);
 }
 
-/* The newest record of its messages, either way, is that one of them found no receive. */
+/* Returns whether the newest record of a message is that it found no receive, which is the event `without`. */
 static bool waits_for_receive(const struct story_end *end, enum event without)
 {
     json_int_t when = record_time(story_end_event(end, without));
@@ -284,7 +285,7 @@ static unsigned cause_of(const struct story_end *end, const struct story_end *ot
     return there ? there : story_end_reason(end);
 }
 
-/* Which of two errors came first is the cause of the other. */
+/* Returns whether the error of `end` came first: the first of two errors is the cause of the other. */
 static bool is_first(const struct story_end *end, const struct story_end *other)
 {
     if (!story_end_reason(end) || !story_end_reason(other))
@@ -297,7 +298,7 @@ static unsigned reason_of(const struct story_end *own, const struct story_end *p
     return story_end_reason(own) ? cause_of(own, peer) : cause_of(peer, own);
 }
 
-/* The ends, read; `own` is `none` if it is refused. */
+/* The facts of the ends; `own` is `none` if story_end_read refuses it. */
 struct read_ends {
     struct story_end room[4], none;
     const struct story_end *own, *peer, *substitute, *stranger;
@@ -322,7 +323,7 @@ unsigned story_reason(const struct story_ends *ends)
     return reason_of(read.own, read.peer);
 }
 
-/* The actions of the user's script on it. */
+/* Adds the actions of the user's script on the end. */
 static void tell_rules(struct explanation *explanation, const struct story_end *end)
 {
     const json_t *rules = end ? facts_json(&end->story.rules) : NULL;

@@ -6,7 +6,7 @@
 #include "diag/sentence.h"
 #include "facts/record.h"
 
-enum { PASSED_ON = 50000000 }; /* ns, until the process that passes on a stand-in's answer has noted it, too */
+enum { PASSED_ON = 50000000 }; /* ns until the process that passes a stand-in's answer on has noted that answer, too */
 
 bool substitute_is(const struct story_end *end)
 {
@@ -19,13 +19,14 @@ bool substitute_is_better(const struct story_end *one, const struct story_end *o
     return failed != other_failed ? failed : one->story.time.value >= other->story.time.value;
 }
 
-/* When it last answered that it has no receive; 0: never. */
+/* When the end last answered that it has no receive; 0: never. */
 static json_int_t last_empty(const struct story_end *end)
 {
     return record_time(story_end_event(end, EVENT_RNR_SENT));
 }
 
-/* Returns whether the stand-in was the last without a receive. A receiver whose queue no message has named is not. */
+/* Returns whether the stand-in was the last end that had no receive. The receiver is not, if no message has named its
+ * queue. */
 static bool is_empty(const struct story_end *substitute, const struct story_end *receiver)
 {
     json_int_t when = last_empty(substitute);

@@ -1,5 +1,6 @@
-/* XRC with three processes: the one whose shared receive queue a message names executes it in place of the one that has
- * the queue pair. Its end replaces the other's in the story where it knows more. */
+/* XRC with three processes: the process whose shared receive queue a message names, a stand-in, executes the message in
+ * place of the process that has the queue pair. In a story the stand-in's end replaces the receiver's end if it knows
+ * more. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,7 +10,7 @@
 /* Returns whether this is the end of a stand-in. */
 bool substitute_is(const struct story_end *end);
 
-/* The better of two stand-ins: one that failed, otherwise the latest. */
+/* Returns whether `one` is the better of two stand-ins: the one that failed, otherwise the later one. */
 bool substitute_is_better(const struct story_end *one, const struct story_end *other);
 
 /* Puts the stand-in in the place of the one of the two ends that receives, if it knows more: it failed, or was the last

@@ -8,7 +8,7 @@
 #include "why/explanation.h"
 #include "why/listeners.h"
 
-/* A process, now and earlier, and its sentences. */
+/* A process at this look and at an earlier one, and the sentences about it. */
 struct look {
     const struct seen *seen;
     const struct seen_process *process, *before;
@@ -63,7 +63,7 @@ static void find_peer(const struct look *look, struct known *known, char name[EX
     name_process(own, process, name);
 }
 
-/* -- its objects */
+/* -- the objects of the process */
 
 /* Notes the changes since the earlier look. */
 static void compare(struct known *known, const struct facts_qp *before)
@@ -79,14 +79,14 @@ static void compare(struct known *known, const struct facts_qp *before)
                         is_same(&own->expected_psn, &before->expected_psn);
 }
 
-/* Nothing was polled since the earlier look. */
+/* Returns whether the program has polled no completion of the queue since the earlier look. */
 static bool is_unpolled(const struct look *look, const struct facts_cq *cq)
 {
     const struct facts_cq *before = cq ? seen_cq(look->before, cq->handle.value) : NULL;
     return before && is_same(&cq->polled, &before->polled);
 }
 
-/* Messages that it has lost so far, for the reason that most had. */
+/* Notes the number and the reason of the packets that the queue pair dropped for the most frequent reason. */
 static void count_losses(struct known *known)
 {
     unsigned reason = 0;
@@ -95,7 +95,8 @@ static void count_losses(struct known *known)
     known->reason = (struct fact_number){reason, lost};
 }
 
-/* The identifier that has the queue pair, or may have it; NULL: the process has none. */
+/* The identifier that has the queue pair; if none names it, the process's first one, which may have it. NULL: the
+ * process has no identifier. */
 static const struct facts_identifier *id_of(const struct seen_process *process, const struct facts_qp *qp)
 {
     for (size_t i = 0; i < process->identifier_count; i++)
@@ -161,7 +162,7 @@ static void tell_partner(const struct look *look, const struct facts_identifier 
     diagnose_words(diagnose(DIAGNOSE_CM_PROGRAM, &known), &known, words, DIAGNOSE_ROOM);
 }
 
-/* Writes which program listens at the port in the other byte order, where no program listens at the one asked for. */
+/* If no program listens at the port asked for, writes which program listens at the port in the other byte order. */
 static void tell_swapped(const struct look *look, struct known *known, char words[DIAGNOSE_ROOM])
 {
     struct listeners there = {.seen = look->seen, .asker = known->id}, other = there;
@@ -174,7 +175,7 @@ static void tell_swapped(const struct look *look, struct known *known, char word
     known->connection = other.known.connection;
 }
 
-/* The request that this identifier has is the listener's, too, which is named. */
+/* Returns whether the identifier is a request that a listener of this process has, whose sentence names the request. */
 static bool is_request(const struct look *look, const struct facts_identifier *id)
 {
     bool listens = false;
@@ -198,8 +199,8 @@ static void judge_identifier(struct look *look, const struct facts_identifier *i
         explanation_diagnose(&look->explanation, 0, diagnose(DIAGNOSE_ID, &known), &known);
 }
 
-/* Adds a sentence for each listener that no request has reached, and each identifier that was only made, or bound; the
- * last resort. */
+/* Adds a sentence for each listener that no request has reached, and each identifier that was only created or bound.
+ * Called if no other sentence was found. */
 static void judge_idle(struct look *look)
 {
     char words[DIAGNOSE_ROOM];

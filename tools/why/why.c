@@ -1,5 +1,5 @@
-/* softverbs why: what each live process waits for, of looks at its objects, a second apart (waits.h), and the last
- * lines of its log (last.h). */
+/* softverbs why: what each live process waits for, judged by looks at its objects, a second apart (waits.h); the last
+ * lines of its log (last.h); and stories of queue pairs and connections (story.h, connection_story.h). */
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ static void print(const json_t *list)
     }
 }
 
-/* An object for each process; pid 0: for all. */
+/* Returns a list with an object for the process `pid`; 0: for each process. */
 static json_t *judge_all(const struct seen *before, const struct seen *now, int pid)
 {
     json_t *list = json_array();
@@ -61,7 +61,7 @@ static json_t *judge_reports(const json_t *before, const json_t *now, int pid)
     return list;
 }
 
-/* Something is still under way somewhere, as far as two looks show. */
+/* Returns whether something is still under way in a process, as far as two looks show. */
 static bool is_moving(const json_t *list)
 {
     for (size_t i = 0; i < json_array_size(list); i++) {
@@ -72,7 +72,7 @@ static bool is_moving(const json_t *list)
     return false;
 }
 
-/* Looks until nothing moves any more, at most LOOKS times. NULL and a sentence: the directory can't be read. */
+/* Looks until nothing moves any more, at most LOOKS times. NULL: the directory can't be read (`why`). */
 static json_t *look(const char *directory, int pid, char *why, size_t size)
 {
     json_t *list = NULL, *before = reports_collect(directory, why, size);
@@ -132,7 +132,9 @@ static int tell_events(const char *directory, const char *kind, unsigned long nu
     json_t *list = happened_collect(directory, kind, number, pid, &silent);
     bool is_process = !strcmp(kind, "process"), all = is_process && !pid, found = json_array_size(list);
     if (!found && silent && !all)
-        complain("Process %d did not answer within a second: it is stopped, has no time, or is another user's and refuses.", silent);
+        complain(
+            "Process %d did not answer within a second: it is stopped, has no time, or is another user's and refuses.",
+            silent);
     else if (!found && is_process && pid)
         complain(MEETING_NO_PROCESS, (long)pid);
     else if (!found && !all)
