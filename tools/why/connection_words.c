@@ -148,7 +148,8 @@ static bool tell_program_there(struct connection_explanation *explanation)
     return explanation_first(&explanation->explanation, DIAGNOSE_CM_PROGRAM, &known) || explanation->peer;
 }
 
-static void tell_silence(struct connection_explanation *explanation, const char *message)
+/* Returns true, for tell_cause. */
+static bool tell_silence(struct connection_explanation *explanation, const char *message)
 {
     struct known known = known_of(explanation, explanation->own);
     known.words = message;
@@ -158,6 +159,7 @@ static void tell_silence(struct connection_explanation *explanation, const char 
         !tell_listeners(explanation, DIAGNOSE_CM_LISTENER))
         explanation_diagnose(&explanation->explanation, 0, DIAGNOSIS_CM_NOBODY_LISTENS, &known);
     tell_faults(explanation);
+    return true;
 }
 
 static bool is_resolution(const struct connection_end *end)
@@ -173,18 +175,6 @@ static const char *asked_with(const struct connection_end *end)
     return event_of(end, EVENT_CM_SENT, "REQ") ? "REQ" : "REP";
 }
 
-static bool tell_no_answer(struct connection_explanation *explanation)
-{
-    tell_silence(explanation, asked_with(explanation->own));
-    return true;
-}
-
-static bool tell_no_goodbye(struct connection_explanation *explanation)
-{
-    tell_silence(explanation, "DREQ");
-    return true;
-}
-
 /* -- bad news */
 
 static bool tell_rejection(struct connection_explanation *explanation)
@@ -194,23 +184,22 @@ static bool tell_rejection(struct connection_explanation *explanation)
            tell_listeners(explanation, DIAGNOSE_CM_LISTENER);
 }
 
-static const struct {
-    enum reason reason;
-    bool (*tell)(struct connection_explanation *); /* false: the cause is not known */
-} causes[] = {
-    {REASON_CM_NOBODY_LISTENS, tell_nobody_listens},
-    {REASON_CM_REJECTED, tell_rejection},
-    {REASON_CM_REFUSED, tell_rejection},
-    {REASON_CM_UNANSWERED, tell_no_answer},
-    {REASON_CM_DREQ_UNANSWERED, tell_no_goodbye},
-};
-
+/* False: the cause is not known. */
 static bool tell_cause(struct connection_explanation *explanation, unsigned reason)
 {
-    for (size_t i = 0; i < sizeof causes / sizeof *causes; i++)
-        if ((unsigned)causes[i].reason == reason)
-            return causes[i].tell(explanation);
-    return false;
+    switch (reason) {
+    case REASON_CM_NOBODY_LISTENS:
+        return tell_nobody_listens(explanation);
+    case REASON_CM_REJECTED:
+    case REASON_CM_REFUSED:
+        return tell_rejection(explanation);
+    case REASON_CM_UNANSWERED:
+        return tell_silence(explanation, asked_with(explanation->own));
+    case REASON_CM_DREQ_UNANSWERED:
+        return tell_silence(explanation, "DREQ");
+    default:
+        return false;
+    }
 }
 
 static void tell_bad_news(struct connection_explanation *explanation, const json_t *news)
@@ -259,7 +248,7 @@ static const struct {
     enum event event;
     const char *before;
     enum event_field field;
-    const char *behind;
+    const char *after;
 } lines[] = {
     {EVENT_CM_SENT, "sent ", EVENT_FIELD_MESSAGE_NAME, ""},
     {EVENT_CM_ARRIVED, "got ", EVENT_FIELD_MESSAGE_NAME, ""},
@@ -287,9 +276,8 @@ static void tell_event(struct connection_explanation *explanation, const json_t 
         snprintf(more, sizeof more, ", %" PRIu64 " times", times);
     else if (record_number(event, EVENT_FIELD_STATUS))
         snprintf(more, sizeof more, ", status %" JSON_INTEGER_FORMAT, record_number(event, EVENT_FIELD_STATUS));
-    happened_time(record_time(event), when, sizeof when);
-    explanation_say(&explanation->explanation, "%s%s%.60s%s%s.", when, lines[i].before,
-                    record_text(event, lines[i].field), lines[i].behind, more);
+    explanation_say(&explanation->explanation, "%s%s%.60s%s%s.", explanation_time(record_time(event), when),
+                    lines[i].before, record_text(event, lines[i].field), lines[i].after, more);
 }
 
 static void tell_events(struct connection_explanation *explanation, const struct connection_end *end)

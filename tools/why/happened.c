@@ -4,7 +4,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "diag/clean.h"
 #include "diag/diag.h"
@@ -15,6 +14,7 @@
 #include "print/emit.h"
 #include "print/screen.h"
 #include "report/reports.h"
+#include "why/explanation.h"
 
 enum { SENTENCE = 640 };
 
@@ -77,14 +77,6 @@ static const char *meaning_of(const json_t *record)
     return "";
 }
 
-size_t happened_time(json_int_t nanoseconds, char *text, size_t size)
-{
-    struct tm parts;
-    time_t seconds = nanoseconds / 1000000000;
-    size_t length = nanoseconds > 0 && localtime_r(&seconds, &parts) ? strftime(text, size, "%H:%M:%S", &parts) : 0;
-    return length + (size_t)snprintf(text + length, size - length, ".%03d ", (int)(nanoseconds / 1000000 % 1000));
-}
-
 /* " (limit 4, posted 2)" */
 static void write_fields(const json_t *event, char *text, size_t size)
 {
@@ -111,14 +103,13 @@ static void write_fields(const json_t *event, char *text, size_t size)
 /* "12:01:02.345 MEANING (FIELDS): REASON." */
 void happened_tell(json_t *list, const json_t *event)
 {
-    char text[SENTENCE], fields[256];
+    char text[SENTENCE], fields[256], when[EXPLANATION_NAME];
     const char *meaning = meaning_of(event);
     unsigned reason = (unsigned)record_number(event, EVENT_FIELD_REASON);
     const char *sentence = reason ? reason_sentence(reason) : NULL;
-    size_t length = happened_time(record_time(event), text, sizeof text);
     write_fields(event, fields, sizeof fields);
-    snprintf(text + length, sizeof text - length, "%.*s%s%s%s", (int)strcspn(meaning, "."), meaning, fields,
-             sentence ? ": " : ".", sentence ? sentence : "");
+    snprintf(text, sizeof text, "%s%.*s%s%s%s", explanation_time(record_time(event), when), (int)strcspn(meaning, "."),
+             meaning, fields, sentence ? ": " : ".", sentence ? sentence : "");
     add(list, text);
 }
 

@@ -11,8 +11,5 @@ json_t *happened_collect(const char *directory, const char *kind, unsigned long 
 /* Adds the line of one event, "12:01:02.345 MEANING (FIELDS): REASON.", to a list of sentences. */
 void happened_tell(json_t *list, const json_t *event);
 
-/* Writes "12:01:02.345 "; its length. */
-size_t happened_time(json_int_t nanoseconds, char *text, size_t size);
-
 /* Prints the sentences of each element of a list: of happened_collect's, or of stories of connections. */
 void happened_print(const json_t *list);

@@ -347,14 +347,11 @@ static void tell_errors(struct explanation *explanation, const struct story_end 
         tell_error(explanation, peer, own);
     else if (is_refused_there(own, peer))
         tell_error(explanation, own, peer);
-    else if (is_first(own, peer)) {
-        tell_error(explanation, own, peer);
-        if (story_end_reason(peer))
-            tell_error(explanation, peer, own);
-    } else {
-        tell_error(explanation, peer, own);
-        if (story_end_reason(own))
-            tell_error(explanation, own, peer);
+    else {
+        const struct story_end *first = is_first(own, peer) ? own : peer, *second = first == own ? peer : own;
+        tell_error(explanation, first, second);
+        if (story_end_reason(second))
+            tell_error(explanation, second, first);
     }
 }
 
