@@ -1,4 +1,5 @@
-/* softverbs explain: what a number or a word means. The texts are in causes.def and words.def. */
+/* softverbs explain: what a number or a word means. The texts are in the lists that this file includes, and in the
+ * lists of events and of the checker's rules. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -21,7 +22,7 @@ struct told {
     json_t *list; /* NULL: as a table */
 };
 
-/* The text besides the sentence. */
+/* The texts of an entry besides its sentence. */
 struct parts {
     const char *causes, *example, *cure, *page;
 };
@@ -41,7 +42,8 @@ static const struct parts *parts_of(unsigned number)
     for (size_t i = 0; i < sizeof causes / sizeof *causes; i++)
         if (causes[i].number == number)
             return &causes[i].parts;
-    static const struct parts none = {"", "", "", "debugging.md"}; /* the test `reasons` names it */
+    static const struct parts none = {"", "", "",
+                                      "debugging.md"}; /* the test `reasons` names a reason without an entry */
     return &none;
 }
 
@@ -101,7 +103,7 @@ static unsigned number_of(const char *argument)
     return text_number_or_hex(argument, 0, 0xffff, &number) ? (unsigned)number : 0;
 }
 
-/* The number of the reason whose number or name the argument is; 0: no such reason. */
+/* The number of the reason that the argument names, by number or by name; 0: no such reason. */
 static unsigned find_reason(const char *argument)
 {
     unsigned number = number_of(argument);
@@ -152,7 +154,7 @@ static void add_word(const struct word *word, struct told *told)
     add_parts(&told->table, &word->parts);
 }
 
-/* Programs print the number of a status or an errno first, and a reason may have the same number. */
+/* Of words only statuses and errnos are found by number, as programs print these; a reason may have the same number. */
 static bool has_number(const struct word *word, unsigned number)
 {
     return number && (word->kind == STATUS || word->kind == ERRNO) && (unsigned)word->number == number;
@@ -184,7 +186,7 @@ static void add_event(const struct event_line *line, struct told *told)
         table_add(&told->table, "%s (event)", line->meaning);
 }
 
-/* Explains the events whose name, as in the log, or key in JSON the argument is. */
+/* Explains the events of which the argument is the name in the log, or the key in JSON. */
 static bool explain_events(const char *argument, struct told *told)
 {
     bool known = false;

@@ -9,6 +9,6 @@
 /* Returns true if the argument is a driver and a code, whether or not they are known. */
 bool vendors_mean(const char *argument);
 
-/* Adds the rows of the code to the list, or to the table if the list is NULL. False, after a sentence: it is not known.
- */
+/* Adds the rows of the code to the list, or to the table if the list is NULL. False, after a message: the code is not
+ * known. */
 bool vendors_explain(const char *argument, struct table *, json_t *list);
