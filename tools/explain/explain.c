@@ -42,23 +42,15 @@ static const struct parts *parts_of(unsigned number)
     for (size_t i = 0; i < sizeof causes / sizeof *causes; i++)
         if (causes[i].number == number)
             return &causes[i].parts;
-    static const struct parts none = {"", "", "",
-                                      "debugging.md"}; /* the test `reasons` names a reason without an entry */
+    static const struct parts none = {"", "", "", "debugging.md"}; /* the test `reasons` names each such reason */
     return &none;
-}
-
-static void add_part(struct table *table, const char *head, const char *text)
-{
-    table_add(table, "%s", "");
-    table_add(table, "%s", head);
-    table_add(table, "%s", text);
 }
 
 static void add_parts(struct table *table, const struct parts *parts)
 {
-    add_part(table, "usual causes", parts->causes);
-    add_part(table, "example", parts->example);
-    add_part(table, "cure", parts->cure);
+    vendors_add_part(table, "usual causes", parts->causes);
+    vendors_add_part(table, "example", parts->example);
+    vendors_add_part(table, "cure", parts->cure);
     table_add(table, "%s", "");
     table_add(table, "%s", "page");
     table_add(table, "docs/%s", parts->page);
@@ -214,10 +206,10 @@ static void add_rule(const struct rule_line *line, struct told *told)
     table_add(&told->table, "%5s", "-");
     table_add(&told->table, "%-24s", line->id);
     table_add(&told->table, "%s (%s)", line->what, rule_level_name(line->level));
-    add_part(&told->table, "why", line->why);
-    add_part(&told->table, "devices", line->bites);
-    add_part(&told->table, "cure", line->cure);
-    add_part(&told->table, "page", "docs/reference/checker.md");
+    vendors_add_part(&told->table, "why", line->why);
+    vendors_add_part(&told->table, "devices", line->bites);
+    vendors_add_part(&told->table, "cure", line->cure);
+    vendors_add_part(&told->table, "page", "docs/reference/checker.md");
 }
 
 static bool explain_rule(const char *argument, struct told *told)

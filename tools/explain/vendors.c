@@ -53,7 +53,7 @@ static bool refuse(const char *argument)
     return false;
 }
 
-static void add_part(struct table *table, const char *head, const char *text)
+void vendors_add_part(struct table *table, const char *head, const char *text)
 {
     table_add(table, "%s", "");
     table_add(table, "%s", head);
@@ -67,9 +67,9 @@ static void add_row(const struct vendor_error *error, struct table *table)
     table_add(table, "%5u", error->code);
     table_add(table, "%-24s", error->driver);
     table_add(table, "%s", error->words);
-    add_part(table, "status", status);
-    add_part(table, error->how == DOCUMENTED ? "documented" : "observed", error->source);
-    add_part(table, "page", "docs/reference/vendor-errors.md");
+    vendors_add_part(table, "status", status);
+    vendors_add_part(table, error->how == DOCUMENTED ? "documented" : "observed", error->source);
+    vendors_add_part(table, "page", "docs/reference/vendor-errors.md");
 }
 
 static void explain_error(const struct vendor_error *error, struct table *table, json_t *list)
