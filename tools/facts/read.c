@@ -8,7 +8,7 @@
 
 /* --- text */
 
-/* A text that is looked at once, and its copy. */
+/* A text while it is copied. */
 struct scan {
     const char *from, *end;
     char *to;
@@ -54,7 +54,7 @@ static void copy_number(struct scan *scan)
     scan->to += snprintf(scan->to, DIGITS + 1, "%lld", (long long)value);
 }
 
-/* False: it is too deep. */
+/* Copies the next text, number or letter. False: it is too deep. */
 static bool copy_next(struct scan *scan)
 {
     char letter = *scan->from;

@@ -17,21 +17,21 @@ json_t *facts_parse(const char *text, size_t size);
 /* The value of JSON in all that the descriptor's file has, from its beginning on; NULL as of facts_parse. */
 json_t *facts_parse_descriptor(int fd);
 
-/* Fills the struct of the kind. A key that the kind does not have is left, and one that is missing is not known. False:
- * a value has another type, or is a number that its form can't have; then nothing is known. Texts and inner values are
- * the object's. */
+/* Fills the struct of the kind. A key that the kind does not have is ignored; the fact of a key that is missing is not
+ * known. False: a value has another type, or is a number that its form can't have; then no fact is known. Texts and
+ * inner values belong to the object. */
 bool facts_read(const struct facts_kind *, const json_t *object, void *facts);
 
 /* Reads the i-th object of a list; false: no such object, or it was refused. */
 bool facts_read_at(const struct facts_kind *, const struct fact_inner *list, size_t i, void *facts);
 
-/* The line of the list about the member at this offset of the kind's struct. */
+/* The line of facts.def for the member at this offset of the kind's struct. */
 const struct fact *facts_at(const struct facts_kind *, size_t at);
 
 /* The member of an object for the fact at this offset, as it is; NULL: no such member. */
 const json_t *facts_member(const struct facts_kind *, const json_t *object, size_t at);
 
-/* Whether a key is of a fact that concerns its program alone: an address, a key, a tag or a wr_id. */
+/* Returns whether the key belongs to a fact that concerns its program alone: an address, a key, a tag or a wr_id. */
 bool facts_is_own(const char *key);
 
 /* A copy of the object with these members only. */

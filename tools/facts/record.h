@@ -11,7 +11,7 @@ const char *record_name(const json_t *record);
 
 bool record_is(const json_t *record, enum event event);
 
-/* Whether a key of a record is a field's, and not the record's "time" or "event". */
+/* Returns whether a key of a record belongs to a field: "time" and "event" do not. */
 bool record_is_field(const char *key);
 
 /* Nanoseconds since 1970; 0: not known. */

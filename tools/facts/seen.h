@@ -19,7 +19,7 @@ struct seen {
     size_t count;
 };
 
-/* Reads the list of reports, which lives at least as long. seen_end frees the result, which is empty without memory. */
+/* Reads the list of reports, which must live until seen_end frees the result. Without memory the result is empty. */
 struct seen seen_begin(const json_t *reports);
 void seen_end(struct seen *);
 
@@ -30,13 +30,13 @@ const struct facts_cq *seen_cq(const struct seen_process *, uint64_t handle);
 const struct facts_srq *seen_srq(const struct seen_process *, uint64_t handle);
 const struct facts_identifier *seen_identifier(const struct seen_process *, uint64_t number);
 
-/* A sum of events.def as a counter; the number of an event is another. */
+/* The counter of a sum of events.def; the counter of an event is the event's number. */
 #define SEEN_SUM(name) (EVENT_KINDS + EVENT_SUM_##name)
 
-/* The count in this `traffic`, or among the members of a story; parts together. 0: not known. */
+/* The count in this `traffic`, or among the members of a story, with its parts added up. 0: not known. */
 uint64_t seen_count(const struct fact_inner *traffic, unsigned counter);
 
-/* The count in this `traffic`, parts together; NAN: not known. */
+/* The count in this `traffic`, with its parts added up; NAN: not known. */
 double seen_counted_in(const json_t *traffic, unsigned counter);
 
 /* The count of all devices of a process, and of packets that were for no queue pair; NAN: the process did not answer,

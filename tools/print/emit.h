@@ -6,5 +6,5 @@
 /* A JSON string of the text. Bytes that are no UTF-8 become '?'. NULL: JSON's null. */
 json_t *emit_text(const char *);
 
-/* Prints the value with line ends on standard output, and gives it back. */
+/* Prints the value with line ends on standard output, and releases it. */
 void emit(json_t *);

@@ -8,8 +8,8 @@
 /* Writes the head of the only suite, with its numbers of cases and of failures. */
 void junit_begin(FILE *, const char *suite, size_t cases, size_t failures);
 
-/* A case of "CLASS" and "NAME". `text` NULL: it has passed; else why it failed, or, where `passes`, what it has to say
- * nevertheless. The first line of the text is the short form. */
+/* Writes a case of this class and name. `text` NULL: it has passed; otherwise the text says why it failed or, if it
+ * `passes`, is its output. The first line of a failure's text is its short form. */
 void junit_case(FILE *, const char *class, const char *name, bool passes, const char *text);
 
 void junit_end(FILE *);

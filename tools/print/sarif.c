@@ -43,7 +43,7 @@ void sarif_print(json_t *rules, json_t *results)
 
 /* --- GitHub */
 
-/* A line end would end the command, and in a property a comma or a colon would end that. */
+/* A line end would end the command; a comma or a colon would end a property. */
 static void print_escaped(const char *text, const char *reserved)
 {
     json_t *clean = emit_text(text);

@@ -5,13 +5,13 @@
 
 enum sarif_level { SARIF_ERROR, SARIF_WARNING, SARIF_NOTE };
 
-/* The finding. NULL and 0: not known. */
+/* A finding. NULL and 0: not known. */
 struct sarif_finding {
     const char *rule;
     enum sarif_level level;
     const char *text;
-    const char *file; /* with `line`; or */
-    const char *object;
+    const char *file;   /* of `line` */
+    const char *object; /* the place of a finding without a line */
     json_int_t line, count;
 };
 
@@ -21,7 +21,7 @@ json_t *sarif_rule(const char *id, const char *what, const char *cure);
 /* An element of the list of results. */
 json_t *sarif_result(const struct sarif_finding *);
 
-/* Prints the document on standard output, and gives both lists back. */
+/* Prints the document on standard output, and releases both lists. */
 void sarif_print(json_t *rules, json_t *results);
 
 /* Prints "::error title=softverbs RULE,file=...,line=...::TEXT". */

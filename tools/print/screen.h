@@ -6,7 +6,7 @@
 
 enum { SCREEN_NARROWEST = 40 };
 
-/* Columns of the terminal that the stream is: $COLUMNS, else the terminal's number, else 80; at least SCREEN_NARROWEST.
+/* Columns of the terminal that the stream is: $COLUMNS, else the terminal's width, else 80; at least SCREEN_NARROWEST.
  * SIZE_MAX: the stream is not a terminal, and lines are as long as they must be, for grep and awk. */
 size_t screen_width(FILE *);
 

@@ -45,8 +45,8 @@ static size_t column_width(const struct table *table, size_t column)
     return width;
 }
 
-/* The first column after `first` that does not fit into a line, which begins at column `at`; all fit: the number of
- * columns. The last column may be wrapped, if there is room for some words. */
+/* The first column of the table after `first` that does not fit into a line, which begins after `at` letters; if all
+ * fit, the number of columns. The last column may be wrapped, if there is room for some words. */
 static size_t fold_at(const struct table *table, const size_t *widths, size_t first, size_t at, size_t width)
 {
     enum { WORDS = 24 };

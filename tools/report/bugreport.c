@@ -18,7 +18,7 @@
 #include "redact.h"
 #include "settings.h"
 
-/* The output of this command with these arguments, or null. */
+/* The JSON that softverbs prints with these arguments; JSON's null: it prints none. */
 static json_t *ask(char *const *arguments)
 {
     int ends[2];
@@ -43,7 +43,7 @@ static json_t *ask(char *const *arguments)
 
 #define ASK(...) ask((char *const[]){"softverbs", __VA_ARGS__, "--json", NULL})
 
-/* Ours only. The text of a seed is the user's own. */
+/* The settings of softverbs in the environment. A seed's text is the user's own, and left out. */
 static json_t *settings(void)
 {
     json_t *object = json_object();

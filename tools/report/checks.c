@@ -41,7 +41,7 @@ static bool take_line(json_t *findings, json_t *line)
     return true;
 }
 
-/* NULL after a sentence: the file can't be read, or is no such report. */
+/* NULL, after a message: the file can't be read, or is no report of the checker. */
 static json_t *read_findings(const char *path)
 {
     char *text = NULL;
@@ -65,11 +65,12 @@ static json_t *read_findings(const char *path)
     return findings;
 }
 
-/* A finding, read, and where it is: the post, or else the call that showed it, or the one that made the object. */
+/* The facts of a finding and of its place: the post, otherwise the call that showed it, otherwise the object's
+ * creation. */
 struct finding {
     struct facts_checked own;
     struct facts_place place; /* not known: the finding has no place */
-    bool passes; /* it makes no exit status by itself: a note, or failed work */
+    bool passes;              /* a note, or failed work: the exit status stays 0 */
     bool note;
 };
 
@@ -188,7 +189,8 @@ static void print_case(const json_t *json)
     junit_case(stdout, facts_text(finding.own.program), name, finding.passes, finding.own.text);
 }
 
-/* Notes and failed work pass. Without a finding there is one case, since some readers take a file without a case for an error. */
+/* Notes and failed work pass. Without a finding there is one case, as some readers take a file without cases for an
+ * error. */
 static void print_junit(const json_t *findings)
 {
     size_t i, count = json_array_size(findings), failures = 0;

@@ -23,7 +23,7 @@ struct file {
     struct last_line lines[LAST_LINES];
 };
 
-/* False: no such file, or another user's, which only root reads. */
+/* False: it is no file of last lines, or another user's, which only root reads. */
 static bool read_file(int directory, const char *name, struct file *file)
 {
     struct stat status;
@@ -46,7 +46,7 @@ static int by_number(const void *one, const void *other)
     return (first > second) - (first < second);
 }
 
-/* The prefix of each line, as on a terminal, says nothing new here. */
+/* The text without the prefix that each line has on a terminal, which says nothing new here. */
 static const char *without_name(const char *text)
 {
     const char *end = strstr(text, "] ");
@@ -95,7 +95,7 @@ static json_int_t wrote(const json_t *process)
     return json_integer_value(json_object_get(process, "wrote"));
 }
 
-/* The process that wrote last is the first. */
+/* Keeps the list in order: the process that wrote last is the first. */
 static void insert(json_t *list, json_t *process)
 {
     size_t at = json_array_size(list);

@@ -3,8 +3,9 @@
 
 #include <jansson.h>
 
-/* An array, the caller's, with an object for each process that has a file, the last writer first; pid 0: all
- * processes. Nothing in a file is trusted; another user's file is left out, unless root asks. */
+/* Returns an array with an object for the process `pid` (0: for each process) that has a file, the last writer first.
+ * The caller releases it. Nothing in a file is trusted; another user's file is left out, unless root asks. */
 json_t *last_collect(const char *directory, int pid);
 
+/* Prints such an array. */
 void last_print(const json_t *list);

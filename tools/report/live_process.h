@@ -6,13 +6,13 @@
 
 struct live_process {
     long pid;
-    unsigned slot; /* of the directory; live_process_find */
+    unsigned slot; /* its place in the directory, which live_process_find sets */
 };
 
 /* The number in the text; 0: it is not the number of a process. */
 long live_process_number(const char *text);
 
-/* Finds the slot of the process with that pid. False: no process of the directory has it. */
+/* Finds the slot of the process with that pid. False: no process of the directory has that pid. */
 bool live_process_find(const char *directory, struct live_process *);
 
 /* The answer to the request; NULL: no answer in time. A process that is making objects right now is asked again. */

@@ -15,7 +15,7 @@ static int check_named(const char *directory)
     char why[512];
     struct stat status;
     if (lstat(directory, &status) && errno == ENOENT)
-        complain("There is no directory %s: no process has met another there, or the name is another.", directory);
+        complain("There is no directory %s: no process has met another there, or the name is wrong.", directory);
     else if (directory_check(directory, false, why, sizeof why))
         complain("%s", why);
     else

@@ -8,13 +8,13 @@
 
 struct meeting {
     bool as_json;                           /* --json */
-    char directory[NODE_DIRECTORY_MAX + 1]; /* meeting_find */
+    char directory[NODE_DIRECTORY_MAX + 1]; /* set by meeting_find */
 };
 
 /* Ends the table of a command's options. */
 #define MEETING_OPTIONS OPTION("json", 'j'), VALUED("dir", 'd'), OPTIONS_END
 
-/* The lines of commands where no process, or not the one that was named (a long), meets in the directory. */
+/* Messages: no process meets in the directory; or the one that was named, by its number (a long), does not. */
 #define MEETING_NONE "No process has a softverbs device open. Start one: softverbs run -- PROGRAM"
 #define MEETING_NO_PROCESS "No process %ld has a softverbs device open here; \"softverbs show\" lists those that have."
 
@@ -27,7 +27,8 @@ struct meeting {
  * $SOFTVERBS_DIR. */
 int meeting_option(const struct command *, int argc, char **argv, const struct option *, struct meeting *);
 
-/* Writes the directory's name. 0, or the exit status after a sentence: the name is too long, or a named directory
- * (--dir, which has become $SOFTVERBS_DIR) is not there, or can't be such a directory. The default directory may be
+/* Sets the directory's name. Returns 0, or, after a message, the exit status: the name is too long, or a named
+ * directory
+ * (--dir, which has become $SOFTVERBS_DIR) is missing or can't be such a directory. The default directory may be
  * missing: no process has been there. */
 int meeting_find(const struct command *, struct meeting *);

@@ -20,7 +20,7 @@ struct column {
 
 /* A table: of the process itself, or of the objects in one of its lists. */
 struct view {
-    const char *title; /* in "no ..." */
+    const char *title; /* as in "There are no queue pairs." */
     const struct facts_kind *kind;
     size_t list; /* the offset of the list in struct facts_process */
     struct column columns[11];
@@ -138,7 +138,7 @@ static void add_access(struct table *table, uint64_t flags)
     table_add(table, "%s", *text ? text : "local-read");
 }
 
-/* The counts of a map, and the size of a list. */
+/* Adds the counts of a map, or the size of a list. */
 static void add_inner(struct table *table, const json_t *value)
 {
     char text[512];
@@ -235,7 +235,7 @@ void objects_print(const json_t *reports, const char *name)
     print_view(reports, &views[1]);
 }
 
-/* How many objects of each kind there are. */
+/* The number of objects of each kind. */
 static json_t *count_objects(const json_t *report)
 {
     json_t *counts = json_object();

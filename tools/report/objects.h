@@ -17,7 +17,7 @@ const char *objects_known(void);
 
 struct table;
 
-/* The first two cells of a row: number and program, and whether the process did not answer. */
+/* Adds the first two cells of a row: the number, and the program with a remark if it does not answer or is busy. */
 void objects_add_process(struct table *, const struct facts_process *);
 
 /* Prints the table of this name (NULL: processes, then queue pairs) over an array of reports. Facts that are not known

@@ -13,10 +13,10 @@
 
 enum { TEXT_MOST = 8192, ADDRESSES_MOST = 256 };
 
-/* Besides the facts that are the program's own (facts_is_own). */
+/* The keys that are left out besides the keys of facts that are the program's own (facts_is_own). */
 static const char *const left_out[] = {"guid", "rkey", "lkey"};
 
-/* -- names: longest first, since a home directory has the user's name in it */
+/* -- names: the home directory comes first, since it has the user's name in it, and the whole name of the host */
 
 struct name {
     char text[256];
@@ -107,7 +107,7 @@ static void replace_addresses(const char *text, char *to, size_t size)
     while (*text && length + 64 < size) {
         char word[INET6_ADDRSTRLEN];
         size_t span = strspn(text, "0123456789abcdefABCDEF:."), whole = span;
-        while (span && strchr(":.", text[span - 1])) /* a sentence's, or a list's */
+        while (span && strchr(":.", text[span - 1])) /* these end a sentence, or come before a list */
             span--;
         bool fits = span && span < sizeof word;
         snprintf(word, sizeof word, "%.*s", fits ? (int)span : 0, text);
@@ -150,7 +150,7 @@ static json_t *left_out_value(json_t *value)
     return json_is_string(value) ? json_string("(left out)") : json_incref(value);
 }
 
-/* A new object, as keys may change: `devices` and `reasons` have names for keys. */
+/* Fills the object anew, as keys may change: keys of `devices` and `reasons` are names. */
 static void redact_object(json_t *object)
 {
     char name[TEXT_MOST];

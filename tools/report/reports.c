@@ -17,7 +17,7 @@ struct found {
     const char *directory;
 };
 
-/* Returns 0, or the errno of node_ask. `answer` is NULL where there is no object. */
+/* Returns 0, or the errno of node_ask. `answer` is NULL if the process answered with no object. */
 static int ask(const char *directory, unsigned slot, const char *request, int milliseconds, json_t **answer)
 {
     int fd = memfd_create("report", MFD_CLOEXEC), error = fd < 0 ? errno : 0;
@@ -70,14 +70,14 @@ json_t *reports_collect(const char *directory, char *why, size_t why_size)
     return NULL;
 }
 
-/* The request to each, and their answers. */
+/* A request to all processes, and their answers. */
 struct round {
     const char *directory, *request;
     json_t *answers;
     int *silent;
 };
 
-/* A process that has nothing to say about it is not silent. */
+/* A process that answers without an object is not silent: it has nothing to say about the request. */
 static void ask_one(const struct node_entry *entry, void *context)
 {
     struct round *round = context;

@@ -4,13 +4,14 @@
 #include <jansson.h>
 #include <stddef.h>
 
-/* An array with an object for each process, also for one that does not answer ("answers" is false): the caller's. NULL
- * and a sentence: the directory can't be read. */
+/* Returns an array with an object for each process, also for one that does not answer ("answers" is false). The caller
+ * releases it. NULL, with a sentence in `why`: the directory can't be read. */
 json_t *reports_collect(const char *directory, char *why, size_t why_size);
 
-/* The answer, an object of the caller's, of the process in this slot within `milliseconds`; NULL: no answer. */
+/* Returns the answer of the process in this slot, an object that the caller releases. NULL: no answer came within
+ * `milliseconds`. */
 json_t *reports_ask(const char *directory, unsigned slot, const char *request, int milliseconds);
 
-/* A list of the live processes' answers to this request; a process that does not answer within a second is left out,
- * and `silent`, if it is not NULL, becomes the number of such a process. */
+/* Returns an array of the live processes' answers to this request, which the caller releases. A process that does not
+ * answer within a second is left out, and `silent`, if it is not NULL, becomes the number of such a process. */
 json_t *reports_ask_all(const char *directory, const char *request, int *silent);

@@ -21,7 +21,7 @@ enum { LINES_A_PAGE = 20, TEXT = 512, COLUMNS_MOST = 64 };
 
 /* --- a table of totals */
 
-/* Returns whether each part of it is named, and not only their sum. Such columns are wide, and come last. */
+/* Returns whether the column names each part of the counter, not only their sum. Such columns are wide, and last. */
 static bool is_described(const struct event_counter *counter)
 {
     return counter->form == COUNTER_PACKETS || counter->form == COUNTER_FAULT || counter->form == COUNTER_REASONS;
@@ -67,7 +67,7 @@ static void add_line(struct table *table, const struct facts_process *process, c
     table_add(table, "%s%s%s", counter, part ? " " : "", part ? part : "");
 }
 
-/* All that is a number, and each part of what is counted by operation, by kind or by the name of a reason. */
+/* Adds each counter that is a number, and each part of a counter by operation, by kind or by the name of a reason. */
 static void add_lines(struct table *table, const struct facts_process *process, const char *what, const json_t *traffic)
 {
     const char *counter, *part;
@@ -104,7 +104,7 @@ static void add_queue_pairs(struct table *table, const struct seen_process *proc
     }
 }
 
-/* A process that is stopped, of another user or making objects right now: without a row it would look idle. */
+/* Adds a row for a process that is stopped, is another user's or makes objects: without a row it would look idle. */
 static void add_untold(struct table *table, const struct facts_process *process)
 {
     objects_add_process(table, process);
@@ -167,7 +167,7 @@ static void print_lines(const struct seen *seen, bool queue_pairs)
 
 #define AT(kind, name) offsetof(struct facts_##kind, name)
 
-/* The traffic is null where the queue pair was busy. */
+/* The number and the traffic of a queue pair; the traffic is null if the queue pair was busy. */
 static json_t *pick_pair(const json_t *qp)
 {
     const struct facts_kind *kind = &facts_of_qp;
@@ -175,7 +175,7 @@ static json_t *pick_pair(const json_t *qp)
                      facts_at(kind, AT(qp, traffic))->name, facts_member(kind, qp, AT(qp, traffic)));
 }
 
-/* All that is counted of a process, without its objects. */
+/* Prints all counts of each process, without its objects. */
 static void print_json(const json_t *reports)
 {
     static const size_t facts[] = {AT(process, pid),   AT(process, program), AT(process, answers),
@@ -198,7 +198,7 @@ static void print_json(const json_t *reports)
     json_decref(all);
 }
 
-/* Bytes are millions. */
+/* Prints what was added between two looks; bytes in millions. */
 static void print_rates(const struct top_look *before, const struct top_look *now, unsigned long number)
 {
     const struct top_column *columns = top_stat.columns;
@@ -223,7 +223,7 @@ static void wait_until(struct timespec *time)
         ;
 }
 
-/* Until the reader has gone, or the output can't be written. */
+/* Prints the changes each second until the reader has gone, or the output can't be written. */
 static int watch(const char *directory, bool as_json)
 {
     char why[COLLECTOR_WHY];
@@ -248,7 +248,7 @@ static int watch(const char *directory, bool as_json)
     return read ? EXIT_NEGATIVE : EXIT_OK;
 }
 
-/* The choice of the user among what is printed once. */
+/* The user's choice of what is printed once. */
 struct choice {
     bool as_json, prometheus, queue_pairs, lines;
 };
