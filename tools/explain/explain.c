@@ -48,11 +48,10 @@ static const struct parts *parts_of(unsigned number)
 
 static void add_parts(struct table *table, const struct parts *parts)
 {
-    vendors_add_part(table, "usual causes", parts->causes);
-    vendors_add_part(table, "example", parts->example);
-    vendors_add_part(table, "cure", parts->cure);
-    table_add(table, "%s", "");
-    table_add(table, "%s", "page");
+    table_add_row(table, "", "usual causes", parts->causes);
+    table_add_row(table, "", "example", parts->example);
+    table_add_row(table, "", "cure", parts->cure);
+    table_add_row(table, "", "page");
     table_add(table, "docs/%s", parts->page);
 }
 
@@ -206,10 +205,10 @@ static void add_rule(const struct rule_line *line, struct told *told)
     table_add(&told->table, "%5s", "-");
     table_add(&told->table, "%-24s", line->id);
     table_add(&told->table, "%s (%s)", line->what, rule_level_name(line->level));
-    vendors_add_part(&told->table, "why", line->why);
-    vendors_add_part(&told->table, "devices", line->bites);
-    vendors_add_part(&told->table, "cure", line->cure);
-    vendors_add_part(&told->table, "page", "docs/reference/checker.md");
+    table_add_row(&told->table, "", "why", line->why);
+    table_add_row(&told->table, "", "devices", line->bites);
+    table_add_row(&told->table, "", "cure", line->cure);
+    table_add_row(&told->table, "", "page", "docs/reference/checker.md");
 }
 
 static bool explain_rule(const char *argument, struct told *told)

@@ -53,13 +53,6 @@ static bool refuse(const char *argument)
     return false;
 }
 
-void vendors_add_part(struct table *table, const char *head, const char *text)
-{
-    table_add(table, "%s", "");
-    table_add(table, "%s", head);
-    table_add(table, "%s", text);
-}
-
 static void add_row(const struct vendor_error *error, struct table *table)
 {
     char status[64];
@@ -67,9 +60,9 @@ static void add_row(const struct vendor_error *error, struct table *table)
     table_add(table, "%5u", error->code);
     table_add(table, "%-24s", error->driver);
     table_add(table, "%s", error->words);
-    vendors_add_part(table, "status", status);
-    vendors_add_part(table, error->how == DOCUMENTED ? "documented" : "observed", error->source);
-    vendors_add_part(table, "page", "docs/reference/vendor-errors.md");
+    table_add_row(table, "", "status", status);
+    table_add_row(table, "", error->how == DOCUMENTED ? "documented" : "observed", error->source);
+    table_add_row(table, "", "page", "docs/reference/vendor-errors.md");
 }
 
 static void explain_error(const struct vendor_error *error, struct table *table, json_t *list)

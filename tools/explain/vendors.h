@@ -6,9 +6,6 @@
 
 #include "print/table.h"
 
-/* Adds a row below the first row of an entry: a head and its text. Entries of explain.c have such rows, too. */
-void vendors_add_part(struct table *, const char *head, const char *text);
-
 /* Returns true if the argument is a driver and a code, whether or not they are known. */
 bool vendors_mean(const char *argument);
 

@@ -63,9 +63,7 @@ static void print_property(const char *name, const char *text)
 
 void sarif_annotate(const struct sarif_finding *finding)
 {
-    static const char *const commands[] = {
-        [SARIF_ERROR] = "error", [SARIF_WARNING] = "warning", [SARIF_NOTE] = "notice"};
-    printf("::%s ", commands[finding->level]);
+    printf("::%s ", finding->level == SARIF_NOTE ? "notice" : levels[finding->level]);
     print_property("title=softverbs ", finding->rule);
     if (finding->line) {
         print_property(",file=", finding->file);

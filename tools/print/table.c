@@ -35,6 +35,12 @@ void table_add(struct table *table, const char *format, ...)
     table->cells[table->count++] = text;
 }
 
+void table_add_texts(struct table *table, const char *const *texts)
+{
+    for (; *texts; texts++)
+        table_add(table, "%s", *texts);
+}
+
 static size_t column_width(const struct table *table, size_t column)
 {
     size_t width = 0;

@@ -101,14 +101,10 @@ static void describe(const struct facts_place *place, char *text, size_t size)
 
 static void print_table(const json_t *findings)
 {
-    static const char *const heads[] = {"LEVEL", "PROGRAM", "PLACE", "COUNT", "RULE", "FINDING"};
-    enum { COLUMNS = sizeof heads / sizeof *heads };
-    struct table table = {.columns = COLUMNS, .wraps = true};
+    struct table table = {.columns = 6, .wraps = true};
     char place[256];
-    size_t i;
-    for (size_t column = 0; column < COLUMNS; column++)
-        table_add(&table, "%s", heads[column]);
-    for (i = 0; i < json_array_size(findings); i++) {
+    table_add_row(&table, "LEVEL", "PROGRAM", "PLACE", "COUNT", "RULE", "FINDING");
+    for (size_t i = 0; i < json_array_size(findings); i++) {
         const struct finding finding = read_finding(json_array_get(findings, i));
         const struct facts_checked *own = &finding.own;
         describe(&finding.place, place, sizeof place);
@@ -125,12 +121,9 @@ static void print_table(const json_t *findings)
 static int list_rules(void)
 {
     struct table table = {.columns = 3, .wraps = true};
-    table_add(&table, "%s", "LEVEL");
-    table_add(&table, "%s", "RULE");
-    table_add(&table, "%s", "WHAT");
+    table_add_row(&table, "LEVEL", "RULE", "WHAT");
     for (enum rule rule = 0; rule < RULES; rule++) {
-        table_add(&table, "%s", rule_level_name(rule_lines[rule].level));
-        table_add(&table, "%s", rule_lines[rule].id);
+        table_add_row(&table, rule_level_name(rule_lines[rule].level), rule_lines[rule].id);
         table_add(&table, "%s.", rule_lines[rule].what);
     }
     table_print(&table, stdout);

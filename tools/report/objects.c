@@ -26,14 +26,11 @@ struct view {
     struct column columns[11];
 };
 
-#define COLUMN(kind, title, name)                                                                                      \
-    {                                                                                                                  \
-        title, offsetof(struct facts_##kind, name)                                                                     \
-    }
-#define OF(kind, title, name, second)                                                                                  \
-    {                                                                                                                  \
-        title, offsetof(struct facts_##kind, name), offsetof(struct facts_##kind, second)                              \
-    }
+/* clang-format off */
+#define AT(kind, name) offsetof(struct facts_##kind, name)
+#define COLUMN(kind, title, name) {title, AT(kind, name)}
+#define OF(kind, title, name, second) {title, AT(kind, name), AT(kind, second)}
+/* clang-format on */
 
 static const struct view views[] = {
     {"processes",
@@ -214,8 +211,7 @@ static void print_view(const json_t *reports, const struct view *view)
     size_t i;
     for (int column = 0; column < COLUMNS && view->columns[column].title; column++)
         table.columns++;
-    table_add(&table, "PID");
-    table_add(&table, "PROGRAM");
+    table_add_row(&table, "PID", "PROGRAM");
     for (size_t column = 2; column < table.columns; column++)
         table_add(&table, "%s", view->columns[column - 2].title);
     json_array_foreach (reports, i, report)
@@ -251,13 +247,11 @@ static json_t *count_objects(const json_t *report)
 /* The members that identify the process and its answer, and one list. */
 static json_t *pick(const json_t *report, const struct view *view)
 {
-    const size_t members[] = {offsetof(struct facts_process, pid),     offsetof(struct facts_process, program),
-                              offsetof(struct facts_process, answers), offsetof(struct facts_process, busy),
-                              offsetof(struct facts_process, devices), view->list};
+    const size_t members[] = {AT(process, pid),  AT(process, program), AT(process, answers),
+                              AT(process, busy), AT(process, devices), view->list};
     json_t *picked = facts_pick(&facts_of_process, report, members, 6);
     if (view == views)
-        json_object_set_new(picked, facts_at(&facts_of_process, offsetof(struct facts_process, objects))->name,
-                            count_objects(report));
+        json_object_set_new(picked, facts_at(&facts_of_process, AT(process, objects))->name, count_objects(report));
     return picked;
 }
 

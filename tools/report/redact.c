@@ -111,11 +111,10 @@ static void replace_addresses(const char *text, char *to, size_t size)
             span--;
         bool fits = span && span < sizeof word;
         snprintf(word, sizeof word, "%.*s", fits ? (int)span : 0, text);
-        if (fits && is_address(word))
+        if (fits && is_address(word)) {
             length += (size_t)snprintf(to + length, size - length, "address-%u", number_of(word));
-        else
+        } else {
             span = whole ? whole : 1;
-        if (!(fits && is_address(word))) {
             size_t kept = span < size - length - 1 ? span : size - length - 1;
             memcpy(to + length, text, kept);
             length += kept;

@@ -129,9 +129,7 @@ static void print_totals(const struct seen *seen, bool queue_pairs)
 {
     const struct event_counter *columns[COLUMNS_MOST];
     struct table table = {.columns = find_columns(columns) + 3, .wraps = true};
-    table_add(&table, "PID");
-    table_add(&table, "PROGRAM");
-    table_add(&table, queue_pairs ? "QP" : "DEVICE");
+    table_add_row(&table, "PID", "PROGRAM", queue_pairs ? "QP" : "DEVICE");
     for (size_t i = 0; i + 3 < table.columns; i++)
         table_add(&table, "%s", columns[i]->column);
     add_processes(&table, seen, queue_pairs, add_row);
@@ -152,11 +150,7 @@ static void add_of_processes(struct table *table, const struct seen *seen)
 static void print_lines(const struct seen *seen, bool queue_pairs)
 {
     struct table table = {.columns = 5};
-    table_add(&table, "PID");
-    table_add(&table, "PROGRAM");
-    table_add(&table, queue_pairs ? "QP" : "DEVICE");
-    table_add(&table, "COUNT");
-    table_add(&table, "COUNTER");
+    table_add_row(&table, "PID", "PROGRAM", queue_pairs ? "QP" : "DEVICE", "COUNT", "COUNTER");
     add_processes(&table, seen, queue_pairs, add_lines);
     if (!queue_pairs)
         add_of_processes(&table, seen);
