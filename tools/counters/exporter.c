@@ -73,8 +73,8 @@ static void read_request(int fd, char request[REQUEST_MOST + 1])
     }
 }
 
-/* Pages of other sites that a browser has open may ask for it, too, by a name that leads here: they are refused, by the
- * host that they name. */
+/* A page of another site in a browser may ask for the counters by a name that leads here. Such requests are refused, as
+ * they name another host. */
 static bool names_this_host(const char *request)
 {
     const char *host = strcasestr(request, "\nhost:");
@@ -93,13 +93,13 @@ static void serve(int fd, const char *directory)
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     read_request(fd, request);
     if (!names_this_host(request))
-        answer_sentence(fd, "403 Forbidden", "This is for 127.0.0.1 and localhost.\n");
+        answer_sentence(fd, "403 Forbidden", "The counters are for 127.0.0.1 and localhost.\n");
     else if (!strncmp(request, "GET /metrics", 12) && strchr(" ?", request[12]))
         answer_counts(fd, directory);
     else if (!strncmp(request, "GET / ", 6))
         answer_sentence(fd, "200 OK", "softverbs: /metrics\n");
     else
-        answer_sentence(fd, "404 Not Found", "There is /metrics.\n");
+        answer_sentence(fd, "404 Not Found", "The only page is /metrics.\n");
     close(fd);
 }
 

@@ -66,8 +66,8 @@ json_t *port_sum(const json_t *reports, const char *device)
     return total;
 }
 
-/* Errors of cables, which a port without a cable does not have, and the traffic: `divisor` is the unit, as the kernel
- * counts data by four bytes. */
+/* The files of `counters`: errors of cables, which are 0 as this port has no cable, and the traffic. `divisor` is the
+ * unit, as the kernel counts data by four bytes. */
 static const struct standard {
     const char *name, *key;
     unsigned divisor;

@@ -8,6 +8,7 @@
  * part; gauges for queue pairs by state, and whether a process answers. */
 void prometheus_print(FILE *, const json_t *reports);
 
-/* Answers GET /metrics on 127.0.0.1 until it is killed, with the counts of the processes in the directory then. The
- * port 0 is a free one. Its address is written to standard error. Returns the exit status after a sentence. */
+/* Answers each GET /metrics on 127.0.0.1 with the present counts of the processes in the directory, until it is killed.
+ * Port 0: any free port. The address is written to standard error. Returns an exit status, after a message, only if it
+ * can't listen. */
 int prometheus_serve(const char *directory, unsigned port);

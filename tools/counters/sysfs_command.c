@@ -35,9 +35,9 @@ static void note_signal(int number)
     interrupted = number;
 }
 
-/* --- what has ended still counts, as in a kernel */
+/* --- the counts of processes that have ended stay, as in a kernel */
 
-/* Adds the counts of a process to each device's. */
+/* Adds the counts of a process by device to the sums by device. */
 static void add_devices(json_t *to, const json_t *devices)
 {
     const json_t *traffic;
@@ -51,7 +51,7 @@ static void add_devices(json_t *to, const json_t *devices)
     }
 }
 
-/* Keeps for the next time what each process said; of one that does not answer now, what it said last. */
+/* Keeps the counts that each process said; of a process that does not answer now, the last ones. */
 static void remember(struct keeper *keeper, const struct seen *now)
 {
     const char *pid;

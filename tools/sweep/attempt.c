@@ -159,7 +159,7 @@ static void take_output(struct attempt *attempt, int pipe)
         written_add(&attempt->output, text, (size_t)length);
 }
 
-/* False: the time is over, or the command's. */
+/* Waits for the end of the program. False: its time is up, or a signal ends the command. */
 static bool wait_for(struct attempt *attempt, pid_t child, int pipe, int *status)
 {
     double until = read_clock_seconds() + attempt->seconds;
@@ -242,7 +242,7 @@ static void judge(struct attempt *attempt, int status)
         attempt->outcome = SWEEP_CRASHES;
     else
         attempt->outcome = attempt->value ? SWEEP_ENDS_BADLY : SWEEP_ENDS_WELL;
-    if (!WIFSIGNALED(status) && attempt->value > 128 && attempt->value <= 128 + SIGRTMAX) /* a shell, of what it ran */
+    if (!WIFSIGNALED(status) && attempt->value > 128 && attempt->value <= 128 + SIGRTMAX) /* a shell's child crashed */
         attempt->outcome = SWEEP_CRASHES, attempt->value -= 128;
     for (size_t i = 0; !WIFSIGNALED(status) && i < SANITIZERS; i++)
         if (attempt->value == sanitizers[i].status)
@@ -283,7 +283,7 @@ static void follow(struct attempt *attempt, pid_t child, int pipe)
 {
     int status;
     double began = read_clock_seconds();
-    setpgid(child, child); /* whichever of both is first */
+    setpgid(child, child); /* the child does the same, and either may be first */
     if (wait_for(attempt, child, pipe, &status)) {
         judge(attempt, status);
         take_output(attempt, pipe);
@@ -321,7 +321,7 @@ static bool start_and_follow(struct attempt *attempt, const char **arguments)
 
 bool attempt_run(struct attempt *attempt)
 {
-    char path[64]; /* of a file without a name, which is gone when the command is */
+    char path[64]; /* of a file without a name, which lives as long as the command */
     if (!caught.for_all)
         catch_ends();
     attempt->output = (struct written){0};

@@ -39,9 +39,9 @@ struct attempt {
 /* False and errno: it could not be started. */
 bool attempt_run(struct attempt *);
 
-/* Between the two calls a signal that ends the command, such as SIGINT, ends a run, whose outcome means nothing then,
- * and the runs that begin later at once; attempts_end lets it take its effect. Without them it does so after the run.
- */
+/* Between these two calls a signal that ends the command, such as SIGINT, ends the present run, whose outcome then
+ * means nothing, and later runs at once; attempts_end lets the signal take effect. Otherwise it takes effect after a
+ * run. */
 void attempts_begin(void);
 void attempts_end(void);
 

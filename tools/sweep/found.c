@@ -28,7 +28,7 @@ struct found {
     size_t count;
 };
 
-/* Whether the call only gives something back: its failure loses nothing, as the end of the process does the same. */
+/* Returns whether the call only gives something back: its failure loses nothing, as the process's end does the same. */
 static bool is_release(const char *fault)
 {
     static const char *const names[] = {"ibv_close_",   "ibv_dealloc_", "ibv_dereg_",
@@ -57,7 +57,7 @@ static bool keep(struct found *found, const struct run *run)
     return true;
 }
 
-/* Reads a line that the sweep has written; no other line is one. */
+/* Reads a line. False: the sweep did not write it. */
 static bool read_run(const char *line, struct run *run)
 {
     unsigned kind, outcome;
@@ -92,7 +92,8 @@ void found_close(struct found *found)
     free(found);
 }
 
-/* The first line says whose runs follow. False: another program's, or it can't be read. */
+/* Checks the first line, which names the program, or writes it to an empty file. False: it names another program, or
+ * the file can't be used. */
 static bool take_title(FILE *file, char *const *program)
 {
     char *title = NULL, *line = NULL;
@@ -165,7 +166,7 @@ static void describe(const struct run *run, char *text, size_t size)
         snprintf(text + used, size - used, " (signal %d, %s)", run->value, strsignal(run->value));
 }
 
-/* A blank would end the word in the file. */
+/* Replaces blanks, which would end the word in the file. */
 static void take_where(struct run *run, const struct fault *fault)
 {
     snprintf(run->where, sizeof run->where, "%s", *fault->where ? fault->where : NOWHERE);

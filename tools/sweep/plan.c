@@ -16,7 +16,7 @@ static bool is_same(const struct places_entry *one, const struct places_entry *o
     return one->place == other->place && !strncmp(one->call, other->call, sizeof one->call);
 }
 
-/* Threads may have made two entries of a place in one process. */
+/* The calls in the process of the entry; threads may have made two entries of a place in one process. */
 static unsigned count_in_process(const struct places *table, const struct places_entry *of)
 {
     unsigned count = 0;

@@ -50,7 +50,7 @@ static bool is_swept(enum script_call call)
     return script_names[call].answer < SCRIPT_ANSWER_nothing;
 }
 
-/* The calls of the kinds that are swept. Work and receives are counted anyway. */
+/* Writes the rule that counts the calls of the kinds that are swept. Work and receives are counted anyway. */
 static void write_counting(const struct sweep *sweep, char *rule)
 {
     size_t used = (size_t)snprintf(rule, RULE_MOST, "work,receive%s", sweep->of[SWEEP_EVENTS] ? ",event" : "");
@@ -120,7 +120,7 @@ static unsigned seconds_left(const struct sweep *sweep, unsigned most)
     return left < 0 ? 1 : (unsigned)left + 1;
 }
 
-/* As `run`. False, too: the time is up, and the outcome means nothing. */
+/* Does a run. False: it could not begin, or the time is up, and the outcome means nothing. */
 static bool run_in_time(struct sweep *sweep, struct attempt *attempt)
 {
     unsigned wanted = attempt->seconds;
@@ -141,8 +141,8 @@ static bool went_on(const struct sweep *sweep, const struct fault *fault, const 
 
 enum { TRIES = 2 };
 
-/* One run without the fault may be chance: of several processes one was too late for another. False: the time is up, or
- * the program can't be run. */
+/* Tries a fault, and once more if the run did not meet it: that may be chance, as one of several processes was late.
+ * False: the time is up, or the program can't be run. */
 static bool try_one(struct sweep *sweep, const struct fault *fault)
 {
     char rule[RULE_MOST];
@@ -162,7 +162,7 @@ static bool try_one(struct sweep *sweep, const struct fault *fault)
     return true;
 }
 
-/* Which faults are tried, in the plan's order: at most the number of each kind that the user wants. */
+/* Keeps the faults that are tried, in the plan's order: of each kind at most the number that the user wants. */
 static void choose_faults(struct sweep *sweep)
 {
     unsigned taken[SWEEP_KINDS] = {0};

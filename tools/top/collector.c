@@ -25,10 +25,10 @@ struct collector {
     int event;
 };
 
-/* --- the library's own thread, which has its name (process/helper.c) */
+/* --- the library's own thread, whose name is "softverbs" (process/helper.c) */
 
-/* Seconds of processor time, of "PID (NAME) STATE ..." with user and system time as fields 14 and 15; 0 of another
- * thread. */
+/* Seconds of processor time of a thread, from "PID (NAME) STATE ...", whose fields 14 and 15 are user and system time;
+ * 0 of another thread than the library's. */
 static double seconds_of_thread(long pid, const char *thread)
 {
     char path[64], text[1024];
@@ -42,7 +42,7 @@ static double seconds_of_thread(long pid, const char *thread)
     return (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
 }
 
-/* NAN: the process has ended. */
+/* Seconds of the library's thread of this process; NAN: the process has ended. */
 static double seconds_of_helper(long pid)
 {
     char path[64];
@@ -107,7 +107,7 @@ static void *collect(void *argument)
     return NULL;
 }
 
-/* Signals are for the thread that waits for keys. */
+/* Creates the thread without signals, which the thread that waits for keys gets. */
 static int create(pthread_t *thread, struct collector *collector)
 {
     sigset_t all, before;

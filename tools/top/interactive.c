@@ -23,7 +23,7 @@ struct text_page {
 };
 
 struct top {
-    const char *directory, *why; /* why: the sentence that is shown instead of a look */
+    const char *directory, *why; /* why: a sentence that is shown instead of the sums; NULL: the last look succeeded */
     struct top_choice choice;
     char filter[FILTER_MOST + 1];
     bool typing, held, ends;
@@ -55,7 +55,7 @@ static struct top_row *make_rows(const struct top *top, size_t *count)
     return rows;
 }
 
-/* Where the chosen row is now; count: it is not there. */
+/* The index of the chosen row; `count`: it is not among the rows. */
 static size_t find_chosen(const struct top *top, const struct top_row *rows, size_t count)
 {
     size_t i = 0;
@@ -219,7 +219,7 @@ static void open_page(struct top *top, enum showing showing)
     make_page(top);
 }
 
-/* Deeper: from a process to its queue pairs, from a queue pair to all of it. */
+/* Goes from a process to its queue pairs, or from a queue pair to the page with all of it. */
 static void enter(struct top *top)
 {
     size_t count;

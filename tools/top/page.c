@@ -12,7 +12,7 @@ enum { LINE = 512 };
 
 /* --- a list */
 
-/* Returns true if the column is shown, at the present place of moving. */
+/* Returns true unless the column has moved out at the left. */
 static bool is_shown(const struct page *page, size_t column)
 {
     size_t names = page->choice->list->names;
@@ -117,7 +117,7 @@ void page_sum(const struct top_look *before, const struct top_look *now, char *t
 
 /* --- a queue pair */
 
-/* Lines for a page, cut at blanks. */
+/* Shows the text in lines that are cut at blanks. */
 static void show_wrapped(page_line *show, void *context, size_t columns, const char *text)
 {
     char *wrapped = NULL, *rest = NULL;
@@ -144,7 +144,7 @@ static const json_t *find_pair(const struct top_look *look, long pid, long qp)
     return NULL;
 }
 
-/* The facts that are words and numbers. */
+/* Shows the facts that are words and numbers, and the counters. */
 static void show_fields(const json_t *pair, page_line *show, void *context, size_t columns)
 {
     char line[LINE];
@@ -178,7 +178,7 @@ static void show_story(const char *directory, long pid, long qp, page_line *show
             show_wrapped(show, context, columns, facts_text(json_string_value(sentence)));
     }
     if (!json_array_size(stories))
-        show(context, TERMINAL_PLAIN, "None is known.");
+        show(context, TERMINAL_PLAIN, "No story is known.");
     json_decref(stories);
 }
 
@@ -192,7 +192,7 @@ void page_pair(const char *directory, const struct top_look *look, long pid, lon
     if (pair)
         show_fields(pair, show, context, columns);
     else
-        show(context, TERMINAL_PLAIN, "It is no more: it was destroyed, or its process has ended.");
+        show(context, TERMINAL_PLAIN, "It is gone: it was destroyed, or its process has ended.");
     show_story(directory, pid, qp, show, context, columns);
 }
 

@@ -7,7 +7,7 @@
 #include "top/rows.h"
 #include "top/terminal.h"
 
-/* Gets each line. */
+/* Shows a line. */
 typedef void page_line(void *context, enum terminal_style, const char *text);
 
 /* The part of a list that is shown. */
@@ -17,14 +17,14 @@ struct page {
     size_t count;
     size_t from, most; /* the first row, and how many at most */
     size_t moved;      /* the number of columns after the names that are left out at the left */
-    size_t columns;    /* the screen's */
+    size_t columns;    /* letters in a line of the screen */
     size_t selected;   /* a row; count: no row */
 };
 
 /* Writes the titles, and the rows below. */
 void page_list(const struct page *, page_line *, void *context);
 
-/* The number of columns without room at the right. */
+/* The number of columns for which there is no room at the right. */
 size_t page_hidden(const struct page *);
 
 /* Writes lines about a queue pair in one look, with its counters and its story; `pid` 0: any process. */

@@ -68,7 +68,7 @@ static const struct fact_number *number_at(const void *facts, const struct top_c
     return (const struct fact_number *)((const char *)facts + column->at);
 }
 
-/* The number of a queue pair, or the sum over the process's; NAN: not known. */
+/* The number of a queue pair, or the sum over the process's queue pairs; NAN: not known. */
 static double level(const struct source *source, const struct top_column *column)
 {
     const struct seen_process *process = source->process;
@@ -80,7 +80,7 @@ static double level(const struct source *source, const struct top_column *column
     return process->own.qps.of ? sum : NAN;
 }
 
-/* A counter that has become smaller is another's: the number of a process or queue pair was given again. */
+/* NAN, too, for a counter that has become smaller: another process or queue pair has got the same number. */
 static double rate(const struct source *source, double now, double before)
 {
     double grown = now - before;
@@ -140,7 +140,7 @@ static void write_peer(const struct facts_qp *qp, char text[TOP_CELL])
         snprintf(text + length, TOP_CELL - (size_t)length, "/net");
 }
 
-/* The word before the name of a process that did not answer, or has not listed its objects: why. */
+/* The word before the name of a process that did not answer, or was too busy to list its objects; "" of others. */
 static const char *why_silent(const struct facts_process *process)
 {
     return !facts_is(&process->answers) ? "silent:" : facts_is(&process->busy) ? "busy:" : "";
@@ -176,7 +176,7 @@ static void fill(struct top_row *row, const struct source *source)
     }
 }
 
-/* --- which */
+/* --- which rows */
 
 static bool is_wanted(const struct top_row *row, const struct top_choice *choice)
 {
@@ -186,7 +186,7 @@ static bool is_wanted(const struct top_row *row, const struct top_choice *choice
     return found;
 }
 
-/* Rows as they are made, in room for all. */
+/* The rows made so far; the list has room for all. */
 struct rows {
     struct top_row *list;
     size_t count;
@@ -298,7 +298,7 @@ void top_title(const struct top_column *column, bool totals, char title[TOP_CELL
         *per_second = 0;
 }
 
-/* Five letters at most: "999", "1.23k" is "1.2k", "45M". */
+/* At most five letters: "999", "1.2k" for 1230, "45M". */
 static void write_scaled(double value, char text[TOP_CELL])
 {
     static const char units[] = " kMGTPE";

@@ -21,8 +21,8 @@ struct top_column {
     enum top_form form;
     const char *meaning;
     size_t at;        /* the offset of its fact */
-    bool of_process;  /* the fact is the process's, in every list */
-    unsigned counter; /* facts/seen.h */
+    bool of_process;  /* the fact is one of the process, in every list */
+    unsigned counter; /* an event or SEEN_SUM (facts/seen.h) */
 };
 
 /* The columns of a list. */
@@ -34,10 +34,9 @@ struct top_list {
 
 extern const struct top_list top_processes, top_pairs, top_stat;
 
-/* NAN: not known. */
 struct top_row {
-    long pid, qp; /* qp: -1 of a process */
-    double values[TOP_COLUMNS_MOST];
+    long pid, qp;                    /* qp: -1 in the row of a process */
+    double values[TOP_COLUMNS_MOST]; /* NAN: not known */
     char texts[TOP_COLUMNS_MOST][TOP_CELL];
 };
 
@@ -46,10 +45,10 @@ struct top_look {
     json_t *reports;  /* NULL: no look */
     struct seen seen; /* the reports, read */
     double *helpers;  /* of each process the seconds of processor time of the library's thread; NAN: not known */
-    double seconds;
+    double seconds;   /* of CLOCK_MONOTONIC */
 };
 
-/* Gives back what a look has. */
+/* Frees what a look has. */
 void top_look_end(struct top_look *);
 
 /* Which rows are wanted, and in which order. */
@@ -71,7 +70,7 @@ double top_grown(const struct top_look *before, const struct top_look *now, cons
 /* The column with this title, in any case and with or without "/s"; the number of columns: no column has it. */
 size_t top_column_find(const struct top_list *, const char *title);
 
-/* A title as it is now; with totals "OUT/s" is "OUT". */
+/* The title of a column as it is shown; with totals "OUT/s" is "OUT". */
 void top_title(const struct top_column *, bool totals, char title[TOP_CELL]);
 
 /* A cell as it is shown: at most `width` letters, "-" where nothing is known. */

@@ -22,7 +22,7 @@ enum terminal_key {
 
 enum terminal_style { TERMINAL_PLAIN, TERMINAL_REVERSE, TERMINAL_BOLD, TERMINAL_RED };
 
-/* Returns true if standard input and output can do it. False: *why is the reason, as a part of a sentence. */
+/* Returns true if standard input and output are such a terminal. False: *why is the reason, as a part of a sentence. */
 bool terminal_is_able(const char **why);
 
 /* Takes the screen, and keys as they are pressed. terminal_end restores the former content. */
@@ -32,7 +32,8 @@ void terminal_end(void);
 /* The size of the screen now; never 0. */
 void terminal_size(size_t *columns, size_t *lines);
 
-/* Makes a frame of lines, from the top, cut where the screen ends; what is not ASCII is shown as '?'. */
+/* Add a line to a frame, from the top, cut at the end of the screen, with '?' for what is not ASCII; and show the
+ * frame. */
 void terminal_line(enum terminal_style, const char *text);
 void terminal_show(void);
 

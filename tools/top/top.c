@@ -19,7 +19,7 @@
 struct options {
     struct meeting meeting;
     struct top_choice choice;
-    const char *sort; /* NULL: as usual */
+    const char *sort; /* NULL: "OUT/s" */
     double interval;
     uint64_t count; /* of tables; 0: without end */
     bool batch;
@@ -71,7 +71,7 @@ static int print_tables(const struct options *options)
         print_table(options, &before, &now);
         top_look_end(&before);
         before = now;
-        if (i + 1 != options->count && !output_flush()) /* the last is flushed, and judged, at the end */
+        if (i + 1 != options->count && !output_flush()) /* main() flushes the last table, and reports errors */
             break;
     }
     top_look_end(&before);

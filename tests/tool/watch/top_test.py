@@ -114,7 +114,7 @@ def enter_leads_to_a_queue_pair_and_its_story():
         text = terminal.until(lambda text: f"Queue pair {number} of process {program.pid}" in text)
         assert "send_wr" in text and "counted: " in text, text
         program.kill()
-        terminal.until(lambda text: "It is no more: it was destroyed, or its process has ended." in text)
+        terminal.until(lambda text: "It is gone: it was destroyed, or its process has ended." in text)
         terminal.keys("Escape")
         terminal.until(lambda text: "No process has a softverbs device open." in text)
 
