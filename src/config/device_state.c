@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/read_clock.h"
 #include "config/gid.h"
 
 /* The states that devices have had. A reader takes no lock and uses a state for some instructions, so a state is never
@@ -125,9 +125,7 @@ struct device_state device_state_follow(const struct device_state *before, const
 
 static time_t now_seconds(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec;
+    return (time_t)(read_clock(CLOCK_MONOTONIC) / NANOS_SECOND);
 }
 
 static bool is_current(const struct kept_state *one)

@@ -103,16 +103,13 @@ static const char **make_arguments(const struct attempt *attempt, const char *lo
     const char *level = attempt->adverse && *attempt->adverse ? "info" : "warn";
     const char *const begin[] = {"softverbs", "run", "--log", level, "--log-file", log};
     enum { BEGIN = sizeof begin / sizeof *begin, RULE = 3 };
-    size_t count = 0, program = 0;
+    size_t count = BEGIN, program = 0;
     while (attempt->program[program])
         program++;
     const char **arguments = calloc(BEGIN + RULE + program + 1, sizeof *arguments);
     if (!arguments)
         return NULL;
-    while (count < BEGIN) {
-        arguments[count] = begin[count];
-        count++;
-    }
+    memcpy(arguments, begin, sizeof begin);
     if (attempt->rule) {
         arguments[count++] = "--inject";
         arguments[count++] = attempt->rule;

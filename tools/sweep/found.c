@@ -199,14 +199,6 @@ void found_add(struct found *found, const struct fault *fault, const struct atte
     fflush(stdout);
 }
 
-static size_t count_outcomes(const struct found *found, enum sweep_outcome outcome)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < found->count; i++)
-        count += found->runs[i].outcome == outcome;
-    return count;
-}
-
 static size_t count_worse(const struct found *found)
 {
     size_t worse = 0;
@@ -217,7 +209,9 @@ static size_t count_worse(const struct found *found)
 
 bool found_conclude(const struct found *found)
 {
-    size_t worse = count_worse(found), other = count_outcomes(found, SWEEP_GOES_ON);
+    size_t worse = count_worse(found), other = 0;
+    for (size_t i = 0; i < found->count; i++)
+        other += found->runs[i].outcome == SWEEP_GOES_ON;
     if (other)
         printf("The program went on another way after %zu fault%s.\n", other, other == 1 ? "" : "s");
     printf("%zu faults, %zu unreported by the program.\n", found->count, worse);

@@ -1,6 +1,7 @@
 #include "top/collector.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
@@ -73,13 +74,11 @@ bool collector_look(const char *directory, struct top_look *look, char why[COLLE
 
 /* --- the thread */
 
-static void wait_until(double time)
+void collector_rest(double seconds)
 {
-    double seconds = time - read_clock_seconds();
-    if (seconds <= 0)
-        return;
     struct timespec rest = {.tv_sec = (time_t)seconds, .tv_nsec = (long)(1e9 * (seconds - (double)(time_t)seconds))};
-    nanosleep(&rest, NULL);
+    while (nanosleep(&rest, &rest) && errno == EINTR)
+        ;
 }
 
 static void keep(struct collector *collector, struct top_look *look, const char *why)
@@ -102,7 +101,7 @@ static void *collect(void *argument)
         double next = read_clock_seconds() + collector->interval;
         collector_look(collector->directory, &look, why);
         keep(collector, &look, why);
-        wait_until(next);
+        collector_rest(next - read_clock_seconds());
     }
     return NULL;
 }

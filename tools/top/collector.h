@@ -17,5 +17,8 @@ int collector_descriptor(const struct collector *);
  * why a look has failed. */
 bool collector_take(struct collector *, struct top_look *, char why[COLLECTOR_WHY]);
 
+/* Sleeps for so many seconds, whatever signals come; not at all for a negative number. */
+void collector_rest(double seconds);
+
 /* Looks once, without a thread. False: the directory can't be read, as the sentence in `why` says. */
 bool collector_look(const char *directory, struct top_look *, char why[COLLECTOR_WHY]);

@@ -244,20 +244,12 @@ static void go_back(struct top *top)
         change_list(top, &top_processes);
 }
 
-/* Ends the input of a filter, and removes it. */
-static bool forget_filter(struct top *top)
-{
-    *top->filter = 0;
-    return false;
-}
-
 static void take_letter(struct top *top, int key)
 {
     size_t length = strlen(top->filter);
-    if (key == '\r' || key == '\n')
-        top->typing = false;
-    else if (key == TERMINAL_ESCAPE)
-        top->typing = forget_filter(top);
+    top->typing = key != '\r' && key != '\n' && key != TERMINAL_ESCAPE;
+    if (key == TERMINAL_ESCAPE)
+        *top->filter = 0;
     else if ((key == 127 || key == '\b') && length)
         top->filter[length - 1] = 0;
     else if (key < 127 && isprint(key) && length < FILTER_MOST) {

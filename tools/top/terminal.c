@@ -47,25 +47,13 @@ static void write_whole(const char *text, size_t size)
     }
 }
 
-static void note_end(int number)
+/* Any signal wakes the wait, and SIGWINCH does no more. */
+static void note(int number)
 {
-    asked_to_end = number;
-}
-
-static void note_stop(int number)
-{
-    asked_to_stop = number;
-}
-
-/* Only wakes the wait. */
-static void note_size(int number)
-{
-}
-
-static void handle(int number, void (*handler)(int))
-{
-    struct sigaction action = {.sa_handler = handler};
-    sigaction(number, &action, NULL);
+    if (number == SIGTSTP)
+        asked_to_stop = number;
+    else if (number != SIGWINCH)
+        asked_to_end = number;
 }
 
 static void take_screen(void)
@@ -80,13 +68,11 @@ static void take_screen(void)
 
 void terminal_begin(void)
 {
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH};
+    struct sigaction action = {.sa_handler = note};
     tcgetattr(STDIN_FILENO, &before);
-    handle(SIGINT, note_end);
-    handle(SIGTERM, note_end);
-    handle(SIGHUP, note_end);
-    handle(SIGQUIT, note_end);
-    handle(SIGTSTP, note_stop);
-    handle(SIGWINCH, note_size);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        sigaction(signals[i], &action, NULL);
     take_screen();
 }
 

@@ -1,6 +1,5 @@
 /* softverbs top: processes and queue pairs as they change, on the whole screen of a terminal, or as tables for a file.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,13 +47,6 @@ static void print_table(const struct options *options, const struct top_look *be
     free(rows);
 }
 
-static void rest(double seconds)
-{
-    struct timespec time = {.tv_sec = (time_t)seconds, .tv_nsec = (long)(1e9 * (seconds - (double)(time_t)seconds))};
-    while (nanosleep(&time, &time) && errno == EINTR)
-        ;
-}
-
 /* Prints until the reader has gone, or `count` times. A rate needs two looks, so the first table follows one interval;
  * totals need one look. */
 static int print_tables(const struct options *options)
@@ -64,7 +56,7 @@ static int print_tables(const struct options *options)
     bool found = options->choice.totals || collector_look(options->meeting.directory, &before, why);
     for (uint64_t i = 0; found && (!options->count || i < options->count); i++) {
         if (i || !options->choice.totals)
-            rest(options->interval);
+            collector_rest(options->interval);
         found = collector_look(options->meeting.directory, &now, why);
         if (!found)
             break;
