@@ -28,7 +28,7 @@ static bool read_seconds(const char *text, double *seconds)
     return text_quantity(text, second, DBL_MAX, seconds);
 }
 
-/* NULL, or what is wrong with the value. */
+/* Returns NULL, or a sentence that says what is wrong with the value. */
 static const char *take_option(struct wish *wish, int option, const char *value)
 {
     uint64_t number = 0;
@@ -51,7 +51,7 @@ static const char *take_option(struct wish *wish, int option, const char *value)
     return NULL;
 }
 
-/* Returns true for `softverbs draw FILE >page.html`: where there is to be a page, no summary is written. */
+/* Returns true for `softverbs draw FILE >page.html`: standard output gets the page, and no summary is written. */
 static bool is_page(int descriptor)
 {
     char link[32], path[PATH_MAX];
@@ -96,7 +96,7 @@ static int write_page(const char *name, const struct page *page)
     if (out)
         page_write(out, page);
     if (standard)
-        return EXIT_OK; /* the end of the command complains of what fails there */
+        return EXIT_OK; /* main() complains if standard output can't be written */
     bool failed = !out || ferror(out);
     if (out && fclose(out))
         failed = true;
@@ -132,7 +132,7 @@ static int draw_records(const struct wish *wish, struct records *records, const 
     struct page page = {records, &flows, &ladder, base, wish->qp};
     int status = EXIT_NEGATIVE;
     if (!has_qp(&flows, wish->qp))
-        complain("No packet is of queue pair 0x%x.", wish->qp);
+        complain("No packet belongs to queue pair 0x%x.", wish->qp);
     else if (name)
         status = write_page(name, &page);
     if (status == EXIT_OK && strcmp(name, "-"))

@@ -48,7 +48,7 @@ static void point_to(struct flow *flow, uint32_t other, uint32_t votes)
     }
 }
 
-/* A response in flow `index` has the PSN of a request in another one. */
+/* Counts a response in flow `index` as a vote for the flow that has the request with its PSN. */
 static void count_answer(struct flows *flows, struct lookup *requests, struct lookup *votes, const struct entry *record,
                          uint32_t index)
 {
@@ -87,7 +87,7 @@ static void find_flows(struct flows *flows, const struct records *records)
     lookup_free(&votes);
 }
 
-/* The only flow between two addresses whose sender is not known; LOOKUP_NONE: no flow; LOOKUP_NONE - 1: several. */
+/* Fills in, by two addresses, the only flow between them whose sender is not known; LOOKUP_NONE - 1: several. */
 static void fill_lonely(struct lookup *lonely, const struct flows *flows)
 {
     const uint32_t several = LOOKUP_NONE - 1;
@@ -172,7 +172,7 @@ static void find_peers(struct flows *flows)
     lookup_free(&sides);
 }
 
-/* The process that captured the sent packets is where the flow begins. */
+/* A flow begins at the process that captured its packets as sent; the other end captured them as received. */
 static void name_processes(struct flows *flows, const struct records *records)
 {
     for (size_t i = 0; i < records->count; i++) {

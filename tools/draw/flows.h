@@ -9,7 +9,7 @@ struct flow {
     uint32_t source, destination; /* addresses */
     uint32_t from, qp;            /* queue pairs; LOOKUP_NONE: not known */
     uint32_t pair;
-    uint8_t side;         /* of the pair: where it begins */
+    uint8_t side;         /* the side of the pair where it begins */
     bool heard;           /* the capture has packets of it as its receiver saw them */
     uint32_t peer;        /* the flow in the other direction; LOOKUP_NONE: no flow */
     uint32_t best, votes; /* the flow that most answers point to, while `from` is not known */

@@ -10,7 +10,7 @@
 
 enum { LOOK_BACK = 512 };
 
-/* Where the requests of a flow are, and the answers to them. */
+/* How far the requests of a flow have come, and the answers to them. */
 struct progress {
     bool begun;
     uint32_t next;           /* PSN of a new request */
@@ -20,7 +20,7 @@ struct progress {
     enum cause nak_cause;
     uint64_t nak_time;
     enum cause cause;               /* the cause of the present burst of repeats */
-    uint32_t response;              /* PSN that the next response of a READ has; LOOKUP_NONE: not awaited */
+    uint32_t response;              /* PSN of the next response of a READ; LOOKUP_NONE: no response is awaited */
     uint32_t *messages;             /* messages that the flow has sent, by their PSNs */
     size_t count, room, unanswered; /* messages before `unanswered` have their answer */
     struct works works;
@@ -30,7 +30,7 @@ struct walk {
     struct ladder *ladder;
     const struct records *records;
     const struct flows *flows;
-    struct progress **of; /* each flow; NULL: no request has come */
+    struct progress **of; /* by flow; NULL: no request has come */
     struct lookup seen;   /* by flow and PSN: the transit that was last sent with it */
 };
 
@@ -91,7 +91,7 @@ static uint32_t add_message(struct walk *walk, struct progress *progress, uint32
     return (uint32_t)ladder->message_count++;
 }
 
-/* The newest message of the flow with this PSN; LOOKUP_NONE: the last ones do not have it. */
+/* The newest message of the flow with this PSN; LOOKUP_NONE: none of the last LOOK_BACK messages has it. */
 static uint32_t find_message(const struct walk *walk, const struct progress *progress, uint32_t psn)
 {
     for (size_t i = progress->count, looked = 0; i-- > 0 && looked < LOOK_BACK; looked++) {
@@ -111,7 +111,7 @@ static uint32_t open_message(const struct walk *walk, const struct progress *pro
     return !message->ended && psn_add(message->last_psn, 1) == packet->psn ? index : LOOKUP_NONE;
 }
 
-/* PSNs that the answer to a READ takes. */
+/* The number of PSNs that a request takes: as many as the answer to a READ has packets, otherwise 1. */
 static uint32_t span_of(const struct walk *walk, uint32_t flow, const struct packet *packet)
 {
     uint32_t peer = walk->flows->list[flow].peer;
@@ -205,7 +205,7 @@ static bool answers_itself(const struct message *message)
     return op_table[message->opcode].flags & (OP_READ | OP_ATOMIC | OP_ATOMIC_WRITE);
 }
 
-/* An acknowledgment is of all before it, too; but READs and atomics are done by their own responses. */
+/* An acknowledgment acknowledges all messages before it, too; but a READ or an atomic is done by its own response. */
 static void acknowledge(struct walk *walk, struct progress *progress, uint32_t index, const struct packet *packet)
 {
     bool own = !(op_table[packet->opcode].flags & OP_AETH) || op_operation(packet->opcode) != OPERATION_ACKNOWLEDGE;
@@ -287,7 +287,7 @@ static void walk_response(struct walk *walk, uint32_t index, const struct entry 
         acknowledge(walk, progress, index, &record->packet);
 }
 
-/* --- what a recording has of the ends */
+/* --- what happened at the ends, as a recording has it */
 
 static void end_work(struct walk *walk, struct progress *progress, uint32_t index)
 {
@@ -323,7 +323,7 @@ static void walk_happening(struct walk *walk, uint32_t index, const struct entry
         works_reset(&progress->works);
 }
 
-/* A post is of the message that it became. */
+/* Gives each post the message that it became. */
 static void join_posts(struct ladder *ladder)
 {
     for (uint32_t i = 0; i < ladder->message_count; i++)
@@ -352,7 +352,7 @@ static void mark_way(const struct walk *walk, struct transit *transit)
     }
 }
 
-/* Packets that arrived without having been sent, though the capture has the packets of its sender. */
+/* Marks packets that arrived once more than they were sent, in a capture that has the packets of their sender. */
 static void mark_duplicates(const struct walk *walk)
 {
     bool *sends = list_make(walk->flows->count, sizeof *sends);

@@ -1,4 +1,4 @@
-/* The exchange between queue pairs: each packet from its departure to its arrival, the messages that packets are of,
+/* The exchange between queue pairs: each packet from its departure to its arrival, the messages that packets make up,
  * losses, repeats, and their causes. All of it follows from the capture. */
 #pragma once
 
@@ -35,14 +35,14 @@ struct transit {
 };
 
 struct message {
-    uint32_t flow, number; /* which of its flow, from 0 */
-    uint32_t opcode;       /* of its first packet here */
+    uint32_t flow, number; /* its number among the messages of the flow, from 0 */
+    uint32_t opcode;       /* of its first packet in the capture */
     uint32_t first_psn, last_psn;
     uint32_t first, last; /* transits: its first packet, and its last one when that was first sent */
     uint32_t packets, repeats;
     uint64_t bytes;
     enum message_state state;
-    uint8_t syndrome;                     /* of a refused one */
+    uint8_t syndrome;                     /* of the NAK that refused it */
     uint32_t answered;                    /* the transit that acknowledged or refused it; LOOKUP_NONE: no transit */
     bool begun, ended;                    /* its first and its last packet are there */
     uint32_t posted, completed, received; /* the transits of its work request, of its completion and of the completion

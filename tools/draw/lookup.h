@@ -12,7 +12,7 @@ struct lookup {
         uint32_t value;
         uint32_t used;
     } * slots;
-    size_t count, room; /* a power of two, or 0 */
+    size_t count, room; /* room: a power of two, or 0 */
 };
 
 struct strings {
@@ -28,7 +28,7 @@ void *list_grow(void *list, size_t count, size_t *room, size_t size);
 /* Makes a list of `count` elements of zeros. Without memory, the process ends with a message. */
 void *list_make(size_t count, size_t size);
 
-/* The value of this key, which is LOOKUP_NONE where it was not there before. Valid until the next call. */
+/* The value of this key, which is LOOKUP_NONE if the key is new. The pointer is valid until the next call. */
 uint32_t *lookup_find(struct lookup *, uint64_t a, uint64_t b);
 void lookup_free(struct lookup *);
 

@@ -45,7 +45,7 @@ static const struct {
 #include "draw/marks.def"
 };
 
-/* The kind of an operation, for colours and filters; the first whose flags it has. */
+/* The kinds of operations, for colours and filters. An operation is of the first kind whose flags it has. */
 static const struct {
     uint32_t flags;
     const char *word;
@@ -86,7 +86,7 @@ static void put_escaped(FILE *out, const char *text)
             fputc(*text, out);
 }
 
-/* An index, or -1. */
+/* Writes an index, or -1 for LOOKUP_NONE. */
 static void put_index(FILE *out, uint32_t index)
 {
     fprintf(out, index == LOOKUP_NONE ? ",-1" : ",%" PRIu32, index);
@@ -196,13 +196,13 @@ static void put_pairs(FILE *out, const struct flows *flows)
     fputs("]", out);
 }
 
-/* Whether the packet has a header below InfiniBand's, or it is another header, which its operation decides. */
+/* Returns whether the packet has this header of IP or UDP; true of other headers, which the operation decides. */
 static bool has_header(const struct dissected_ip *ip, const char *header)
 {
     return !strcmp(header, "IP") ? ip->known : strcmp(header, "UDP") != 0 || ip->port;
 }
 
-/* Null: the packet does not have the field. */
+/* Writes the value of a field; null: the packet does not have it. */
 static void put_value(FILE *out, bool known, enum form form, uint64_t value)
 {
     if (!known)
@@ -229,7 +229,7 @@ static void put_values(FILE *out, const struct entry *record)
     fputs("]", out);
 }
 
-/* Nanoseconds since the first packet, and the packet's file and number there; of what is not in the capture -1. */
+/* Writes nanoseconds since the first packet, and the record's file and number there; -1 if there is no record. */
 static void put_capture(FILE *out, const struct page *page, uint32_t index)
 {
     const struct records *records = page->records;

@@ -14,7 +14,7 @@
 
 enum { WORDS = 512, NAME = 64 };
 
-/* A queue pair of a process, or with number 0 the process itself. */
+/* A queue pair of a process; if `queue` is 0, the process itself. */
 struct teller {
     uint32_t process, queue;
     uint32_t name; /* "pid 4711 client" */
@@ -32,7 +32,7 @@ struct reading {
     struct teller *list;
     size_t count, room;
     uint64_t offset;        /* the realtime clock less the clock that all processes share, in nanoseconds */
-    uint64_t start, latest; /* 0: not known yet */
+    uint64_t start, latest; /* times of the first and the latest entry; 0: not known yet */
 };
 
 static struct teller *teller_of(struct reading *reading, uint32_t process, uint32_t queue)
@@ -61,11 +61,11 @@ static void name_process(struct reading *reading, const struct record *record)
 /* --- what happened */
 
 struct kind {
-    enum happening happening; /* of those that have words */
+    enum happening happening; /* of kinds that replay_words has words for */
     bool error;
 };
 
-/* The other ones that have words are states. */
+/* Other kinds that replay_words has words for are HAPPENING_STATE. */
 static const struct kind kinds[RECORD_KINDS] = {
     [RECORD_POST] = {HAPPENING_POST, false},          [RECORD_SENT] = {HAPPENING_SENT, false},
     [RECORD_RECEIVED] = {HAPPENING_RECEIVED, false},  [RECORD_EXPIRE] = {HAPPENING_TIMER, false},
@@ -98,7 +98,7 @@ static bool is_error(const struct record *record)
     return kinds[record->kind].error;
 }
 
-/* A receive that was found appears when it ends. */
+/* Returns whether the record becomes an entry. A receive that was found does not: its end becomes one. */
 static bool is_told(const struct record *record)
 {
     return record->queue && (record->kind != RECORD_TAKE_RECEIVE || record->TAKE_RECEIVE.found != 1);
@@ -117,7 +117,7 @@ static uint64_t moment_of(struct reading *reading, const struct teller *teller)
     return reading->latest;
 }
 
-/* NULL: it is not asked for. */
+/* NULL: the user's choice leaves it out. */
 static struct entry *add_entry(struct reading *reading, const struct teller *teller)
 {
     struct records *records = reading->records;
@@ -158,7 +158,8 @@ static void add_happening(struct reading *reading, const struct teller *teller, 
     reading->records->happenings++;
 }
 
-/* The headers begin after `skip` bytes. */
+/* Reads a packet whose headers begin after `skip` bytes (0, or 1: a byte with their length). False: they are damaged.
+ */
 static bool read_packet(const struct record *record, size_t skip, uint64_t payload, struct packet *packet)
 {
     unsigned headers, pad;
@@ -191,7 +192,7 @@ static void add_packet(struct reading *reading, struct teller *teller, const str
     entry->known = true;
 }
 
-/* A connected queue pair has its peer from its settings, a datagram has it itself. */
+/* The settings of a connected queue pair name its peer; a post of a datagram names the receiver. */
 static void learn_peer(struct teller *teller, const struct record *record)
 {
     uint32_t connected = record->kind == RECORD_CONFIGURE ? record_settings(record).destination : 0;
@@ -233,7 +234,7 @@ static void learn(struct reading *reading, const struct record *record)
         learn_peer(teller, record);
 }
 
-/* A queue pair that was never connected: the peer is the one that is connected with it. */
+/* The peer of a queue pair that was never connected is the queue pair that is connected with it. */
 static void learn_callers(struct reading *reading)
 {
     struct lookup callers = {0};

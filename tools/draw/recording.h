@@ -9,7 +9,7 @@ struct bytes {
     size_t length;
 };
 
-/* Whether the bytes begin as a recording does, of any version. */
+/* Returns whether the bytes begin as a recording of any version does. */
 bool recording_is(const struct bytes *);
 
 /* Reads like records_read. An entry's number is its record's, as `softverbs replay --until` counts. */

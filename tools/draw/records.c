@@ -106,7 +106,7 @@ static void read_all_records(struct records *records, struct pcap *pcap, uint32_
     }
 }
 
-/* Takes the bytes. */
+/* Reads the capture in the bytes, and frees them. */
 static bool read_capture(struct records *records, const char *path, struct bytes bytes, uint32_t file,
                          const struct records_choice *choice)
 {
@@ -155,7 +155,7 @@ static int compare_records(const void *a, const void *b)
     return one->number < other->number ? -1 : one->number > other->number;
 }
 
-/* merge sort of the C library, which keeps the order of what compares as equal: packets of one datagram */
+/* The C library's qsort is a merge sort: entries that compare as equal (packets of a datagram) keep their order. */
 void records_sort(struct records *records)
 {
     for (size_t i = 1; i < records->count; i++)

@@ -23,7 +23,7 @@ struct entry {
     uint32_t from;                /* number of the queue pair that sent it; LOOKUP_NONE: not known */
     uint32_t process, note;       /* strings, from softverbs' comment; 0: no string */
     uint32_t verdict, message;    /* strings: what is wrong with it, and the connection manager's message; 0: nothing */
-    enum pcap_direction direction; /* as the process saw it that captured it */
+    enum pcap_direction direction; /* as the process that captured it saw it */
     bool known;                    /* `packet` has its headers, and the length of its payload, not the payload */
     enum happening happening;      /* other than PACKET: no packet, but what happened at `from`, the note in words; of
                                     * `packet` there are the peer as `destination`, and the PSN of the packet in hand */
@@ -41,10 +41,10 @@ struct records_choice {
 struct records {
     struct entry *list;
     size_t count, room;
-    size_t left_out; /* beyond the most that were asked for */
-    size_t cut, other;
-    size_t happenings;   /* of `count` */
-    unsigned recordings; /* of the files */
+    size_t left_out;     /* packets beyond `most` of the choice */
+    size_t cut, other;   /* datagrams that the capture cut, and those of other protocols */
+    size_t happenings;   /* entries that are no packets */
+    unsigned recordings; /* files that are recordings */
     struct strings strings;
 };
 

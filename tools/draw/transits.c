@@ -11,7 +11,7 @@ struct sameness {
     uint32_t record;
 };
 
-/* Congestion is marked on the way. */
+/* The key leaves the marks of congestion out, as packets get them on the way. */
 static uint64_t key_of(const struct entry *record, uint32_t flow)
 {
     uint8_t bytes[WIRE_HEADERS_MAX];
@@ -68,7 +68,7 @@ static void join_in_turn(const struct records *records, const struct sameness *g
     }
 }
 
-/* Less arrived than were sent: each is the last one that was sent before. */
+/* Fewer packets arrived than were sent: each arrival is joined with the last packet that was sent before it. */
 static void join_backwards(const struct records *records, const struct sameness *group, size_t count, uint32_t *arrival)
 {
     for (size_t i = count; i-- > 0;) {
@@ -89,7 +89,7 @@ static void join_group(const struct records *records, const struct sameness *gro
     size_t sent = 0;
     for (size_t i = 0; i < count; i++)
         sent += records->list[group[i].record].direction == PCAP_SENT;
-    if (count - sent >= sent || count > 64) /* many: equal packets that take no PSN, in any order */
+    if (count - sent >= sent || count > 64) /* so many equal packets have no PSN, and any order will do */
         join_in_turn(records, group, count, arrival);
     else
         join_backwards(records, group, count, arrival);
@@ -116,10 +116,10 @@ static void add_transit(struct ladder *ladder, uint32_t flow, uint32_t sent, uin
         .sent = sent, .received = received, .flow = flow, .related = LOOKUP_NONE, .message = LOOKUP_NONE};
 }
 
-/* Transits are in the order of their first entries. */
+/* Sets `before` of each transit. Transits are in the order of their first entries. */
 static void count_before(struct ladder *ladder, size_t entries)
 {
-    uint32_t *begun = list_make(entries + 1, sizeof *begun); /* before each entry */
+    uint32_t *begun = list_make(entries + 1, sizeof *begun); /* transits that began before each entry */
     for (size_t i = 0; i < ladder->count; i++) {
         const struct transit *transit = &ladder->list[i];
         begun[(transit->sent != LOOKUP_NONE ? transit->sent : transit->received) + 1]++;

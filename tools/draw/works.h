@@ -6,7 +6,7 @@
 #include "draw/lookup.h"
 
 struct work {
-    uint32_t posted;  /* the transit of that event */
+    uint32_t posted;  /* the transit of its post */
     uint32_t message; /* LOOKUP_NONE: no message yet, or the work needs no message */
     bool local;       /* it needs no packet */
 };
@@ -15,7 +15,7 @@ struct work {
 struct works {
     struct work *list;
     size_t count, room;
-    size_t sent, ended; /* those before have a message, those before have ended */
+    size_t sent, ended; /* work before `sent` has its message, work before `ended` has ended */
 };
 
 void works_post(struct works *, uint32_t posted, bool local);
@@ -26,6 +26,6 @@ uint32_t works_send(struct works *, uint32_t message);
 /* Ends the oldest work and returns its message; LOOKUP_NONE: it had no message, or is not known. */
 uint32_t works_end(struct works *);
 
-/* All that was posted before is gone. */
+/* Forgets all that was posted before. */
 void works_reset(struct works *);
 void works_free(struct works *);

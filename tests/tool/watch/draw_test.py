@@ -285,7 +285,7 @@ def only_what_is_asked_for_is_drawn():
     path = f"{GOLDEN}/rping.pcap"
     data = _data(_page("--qp", "1", path))
     assert 0 < sum(row != 0 for row in data["packets"]) < len(data["packets"])
-    expect(softverbs("draw", "--qp", "0x777", path), 1, b"", [b"No packet is of queue pair 0x777"])
+    expect(softverbs("draw", "--qp", "0x777", path), 1, b"", [b"No packet belongs to queue pair 0x777"])
     for wrong in (["--qp", "x"], ["--from", "-1"], ["--limit", "0"], []):
         expect(softverbs("draw", *wrong, *([path] if wrong else [])), 2, b"", None)
 

@@ -5,7 +5,7 @@ const model = (() => {
   const SENT = 0, SENT_FILE = 1, SENT_NUMBER = 2, RECEIVED = 3, RECEIVED_FILE = 4, RECEIVED_NUMBER = 5, FLOW = 6, OPCODE = 7, PSN = 8,
     BYTES = 9, MARKS = 10, CAUSE = 11, RELATED = 12, WAITED = 13, MESSAGE = 14, NOTE = 15, VERDICT = 16, MANAGER = 17, HAPPENING = 18,
     BEFORE = 19, VALUES = 20;
-  /* Places in a message's. */
+  /* Places in a message's row. */
   const M = {FLOW: 0, NUMBER: 1, OPCODE: 2, FIRST_PSN: 3, LAST_PSN: 4, FIRST: 5, LAST: 6, PACKETS: 7, REPEATS: 8, BYTES: 9, STATE: 10,
     SYNDROME: 11, ANSWERED: 12, WHOLE: 13, POSTED: 14, COMPLETED: 15, RECEIVED: 16};
 
@@ -99,7 +99,7 @@ const model = (() => {
     return kind === 3 && naks[low] ? "NAK: " + naks[low] : "syndrome " + hex(value);
   }
 
-  /* What stands at an arrow, the most important first. */
+  /* The words at an arrow, the most important first. */
   function label(loaded, index) {
     if (!isPacket(loaded, index)) return [text(loaded, index, NOTE)];
     const row = loaded.rows[index], parts = [operationName(loaded, index).replace(/^RC /, "").replace("ACKNOWLEDGE", "ACK")];
@@ -169,7 +169,7 @@ const model = (() => {
     return (_, index) => words(loaded, index).includes(written);
   }
 
-  /* {test(index)}, or {error}; NULL where nothing is asked for. */
+  /* {test(index)}, or {error}; null for a filter without words. */
   function query(loaded, written) {
     const terms = [];
     for (let word of written.toLowerCase().split(/\s+/).filter(Boolean)) {

@@ -58,7 +58,7 @@
     show();
   }
 
-  /* The place under `at` stays there. */
+  /* What is shown at the height `at` stays there. */
   function zoom(factor, at = view.height / 2) {
     const unit = (view.top + at - paint.PAD) / view.zoom;
     const least = Math.min(COMFORT, (view.height - 2 * paint.PAD) / Math.max(view.place.length, 1));
@@ -357,7 +357,7 @@
     if (view.chosen >= 0 || middle >= 0) reveal(view.chosen >= 0 ? view.chosen : middle);
   }
 
-  /* Behind the #: pair, packet, qp, filter, search. */
+  /* What follows the # of the address: packet, qp, filter, search. */
   function fromAddress() {
     const asked = new URLSearchParams(location.hash.slice(1));
     $("filter").value = asked.get("filter") || "";

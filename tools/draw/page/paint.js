@@ -35,7 +35,7 @@ const paint = (() => {
     return [Math.max(0, view.place.first(from) - LOOK_BACK), Math.min(view.rows.length, view.place.first(to) + 1)];
   }
 
-  /* A column of times, none over another. */
+  /* A column of times, none of which covers another. */
   function timeColumn(view, x, align) {
     let before = -Infinity;
     return (at, text) => {
@@ -78,7 +78,7 @@ const paint = (() => {
     context.stroke();
   }
 
-  /* What happened at an end: a diamond on its lifeline, and its words beside it. */
+  /* What happened at an end: a diamond on its lifeline. */
   function happened(view, across, index, at) {
     const {context} = view, side = view.loaded.side[index], x = side ? across.right : across.left, size = index === view.chosen ? 6 : 4.5;
     context.fillStyle = colour(view, index);
@@ -101,10 +101,10 @@ const paint = (() => {
 
   const isBanded = (view, index) => view.band >= 0 && view.loaded.rows[index][model.MESSAGE] === view.band;
 
-  /* Is there room for two labels side by side? */
+  /* Whether there is room for two labels side by side. */
   const isWide = across => across.right - across.left > 560;
 
-  /* As many parts as there is room for; the PSN gives way to what happened. */
+  /* As many parts of the label as there is room for; the length gives way first, then the PSN. */
   function fit(view, index, room) {
     const parts = model.label(view.loaded, index), width = view.letter;
     const fits = () => parts.join("  ").length * width <= room;
@@ -115,14 +115,14 @@ const paint = (() => {
     return text.length > most ? text.slice(0, most - 1) + "…" : text;
   }
 
-  /* Nearer to where it comes from, so that those of both directions do not meet; in the middle where that has no room. */
+  /* The label is nearer to where the packet comes from, so that labels of both directions do not meet; without room, in the middle. */
   function labelPlace(view, across, index, half) {
     const width = across.right - across.left, share = view.loaded.side[index] ? 1 - SHARE : SHARE;
     const edge = half + 14;
     return Math.max(across.left + edge, Math.min(across.right - edge, across.left + width * share));
   }
 
-  /* The label of a steep arrow stands where it begins, in its own line. */
+  /* The label of a steep arrow is where the arrow begins, in its own line. */
   const isSteep = (from, to) => to - from > 3 * LINE;
   const labelHeight = (from, to) => isSteep(from, to) ? from : from + (to - from) * SHARE;
 
@@ -139,7 +139,7 @@ const paint = (() => {
     context.fillText(text, middle, at);
   }
 
-  /* Bands behind what search found, the chosen packet and its message. */
+  /* Bands below packets that the search found, the chosen packet and its message. */
   function band(view, across, index, from) {
     const {context, loaded} = view, message = loaded.rows[index][model.MESSAGE];
     const found = view.found && view.found.test(index), chosen = index === view.chosen || (message >= 0 && message === view.band);
@@ -281,7 +281,7 @@ const paint = (() => {
     }
   }
 
-  /* The whole of what is shown, small, at the right edge; what is in view is framed. */
+  /* All packets that the filter passes, small, at the right edge; a frame around those in view. */
   function strip(view, across) {
     const {context} = view, all = height(view), key = `${view.height} ${view.serial}`;
     if (view.stripKey !== key) {

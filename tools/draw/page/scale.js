@@ -1,5 +1,5 @@
 "use strict";
-/* Where times are on the paper. Places are in units, of which a packet has one on average; a zoom is pixels for each. */
+/* Where times are on the paper. Places are in units, of which a packet has one on average; a zoom is the pixels of a unit. */
 const scale = (() => {
   /* The first of the sorted times that is greater. */
   function after(times, rows, time) {
@@ -35,7 +35,7 @@ const scale = (() => {
         return next - 1 + Math.min((time - from) / Math.max(to - from, 1), 0.95);
       },
       ofRow: place => place,
-      /* Of the arrival of a packet before which so many had begun: between the lines of its neighbours. */
+      /* The arrival of a packet before which `begun` packets had begun is between the lines of its neighbours. */
       ofArrival: (begun, time) => {
         const next = below(rows, begun);
         if (next === 0) return 0;
