@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "base/text/text.h"
 #include "config/link_layer.h"
 
@@ -15,10 +16,7 @@ static uint64_t host_identity(void)
     if (!text_read_at(AT_FDCWD, "/proc/sys/kernel/random/boot_id", id, sizeof id) &&
         !text_read_at(AT_FDCWD, "/etc/machine-id", id, sizeof id))
         strcpy(id, "softverbs");
-    uint64_t hash = 14695981039346656037ull;
-    for (const char *c = id; *c && *c != '\n'; c++)
-        hash = (hash ^ (uint8_t)*c) * 1099511628211ull;
-    return hash;
+    return random_mix(14695981039346656037ull, id, strcspn(id, "\n"));
 }
 
 /* The GUID is the EUI-64 of the MAC. The first GID is the link-local address of that EUI-64, as the kernel's default

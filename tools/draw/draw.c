@@ -65,7 +65,7 @@ static bool is_page(int descriptor)
 static char *name_output(const struct wish *wish, const char *capture)
 {
     char *name;
-    const char *base = strrchr(capture, '/') ? strrchr(capture, '/') + 1 : capture;
+    const char *base = basename(capture);
     if (wish->output || is_page(STDOUT_FILENO))
         return strdup(wish->output ? wish->output : "-");
     const char *dot = strrchr(base, '.');
@@ -128,8 +128,7 @@ static int draw_records(const struct wish *wish, struct records *records, const 
     records_sort(records);
     flows_find(&flows, records);
     ladder_find(&ladder, records, &flows);
-    const char *base = strrchr(title, '/') ? strrchr(title, '/') + 1 : title;
-    struct page page = {records, &flows, &ladder, base, wish->qp};
+    struct page page = {records, &flows, &ladder, basename(title), wish->qp};
     int status = EXIT_NEGATIVE;
     if (!has_qp(&flows, wish->qp))
         complain("No packet belongs to queue pair 0x%x.", wish->qp);

@@ -7,11 +7,7 @@ PAGE has STYLE, SCRIPT, TITLE and DATA in double brackets; the style and the scr
 other two becomes three arrays (page_parts.h).
 """
 import sys
-
-
-def read(path):
-    with open(path, encoding="utf-8") as file:
-        return file.read()
+from pathlib import Path
 
 
 def array(name, text):
@@ -21,8 +17,9 @@ def array(name, text):
 
 
 def main():
-    output, page, style, *scripts = sys.argv[1:]
-    text = read(page).replace("[[STYLE]]", read(style)).replace("[[SCRIPT]]", "\n".join(read(script) for script in scripts))
+    output, *names = sys.argv[1:]
+    page, style, *scripts = (Path(name).read_text(encoding="utf-8") for name in names)
+    text = page.replace("[[STYLE]]", style).replace("[[SCRIPT]]", "\n".join(scripts))
     before, rest = text.split("[[TITLE]]")
     middle, after = rest.split("[[DATA]]")
     with open(output, "w", encoding="utf-8") as file:

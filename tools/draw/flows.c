@@ -16,14 +16,13 @@ static uint32_t receiver_of(const struct entry *record)
 
 static uint32_t add_flow(struct flows *flows, const struct entry *record)
 {
-    flows->list = list_grow(flows->list, flows->count, &flows->room, sizeof *flows->list);
-    flows->list[flows->count] = (struct flow){.source = record->source,
-                                              .destination = record->destination,
-                                              .from = record->from,
-                                              .qp = receiver_of(record),
-                                              .peer = LOOKUP_NONE,
-                                              .best = LOOKUP_NONE};
-    return (uint32_t)flows->count++;
+    *LIST_ADD(flows->list, flows->count, flows->room) = (struct flow){.source = record->source,
+                                                                      .destination = record->destination,
+                                                                      .from = record->from,
+                                                                      .qp = receiver_of(record),
+                                                                      .peer = LOOKUP_NONE,
+                                                                      .best = LOOKUP_NONE};
+    return (uint32_t)flows->count - 1;
 }
 
 static uint32_t flow_of(struct flows *flows, struct lookup *known, const struct entry *record)
@@ -128,10 +127,9 @@ static void name_senders(struct flows *flows)
 
 static uint32_t add_pair(struct flows *flows, const struct flow *flow)
 {
-    flows->pairs = list_grow(flows->pairs, flows->pair_count, &flows->pair_room, sizeof *flows->pairs);
-    flows->pairs[flows->pair_count] =
+    *LIST_ADD(flows->pairs, flows->pair_count, flows->pair_room) =
         (struct pair){.address = {flow->source, flow->destination}, .qp = {flow->from, flow->qp}};
-    return (uint32_t)flows->pair_count++;
+    return (uint32_t)flows->pair_count - 1;
 }
 
 static bool begins_at_first(const struct pair *pair, const struct flow *flow)

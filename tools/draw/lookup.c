@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "command.h"
 
 static void *require_memory(void *memory)
@@ -68,19 +69,10 @@ void lookup_free(struct lookup *lookup)
     free(lookup->slots);
 }
 
-static uint64_t hash_text(const char *text, size_t length)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3u;
-    return hash;
-}
-
 static uint32_t append(struct strings *strings, const char *text, size_t length)
 {
-    strings->list = list_grow(strings->list, strings->count, &strings->room, sizeof *strings->list);
-    strings->list[strings->count] = require_memory(strndup(text, length));
-    return (uint32_t)strings->count++;
+    *LIST_ADD(strings->list, strings->count, strings->room) = require_memory(strndup(text, length));
+    return (uint32_t)strings->count - 1;
 }
 
 uint32_t strings_add(struct strings *strings, const char *text, size_t length)
@@ -90,7 +82,7 @@ uint32_t strings_add(struct strings *strings, const char *text, size_t length)
     length = strnlen(text, length);
     if (!length)
         return 0;
-    for (uint64_t hash = hash_text(text, length);; hash++) {
+    for (uint64_t hash = random_mix(0xcbf29ce484222325u, text, length);; hash++) {
         uint32_t *index = lookup_find(&strings->lookup, hash, length);
         if (*index == LOOKUP_NONE)
             return *index = append(strings, text, length);

@@ -25,6 +25,9 @@ struct strings {
  * message. */
 void *list_grow(void *list, size_t count, size_t *room, size_t size);
 
+/* Adds an element to a list, and gives its address. */
+#define LIST_ADD(list, count, room) ((list) = list_grow(list, count, &(room), sizeof *(list)), &(list)[(count)++])
+
 /* Makes a list of `count` elements of zeros. Without memory, the process ends with a message. */
 void *list_make(size_t count, size_t size);
 

@@ -40,8 +40,7 @@ static struct teller *teller_of(struct reading *reading, uint32_t process, uint3
     uint32_t *place = lookup_find(&reading->tellers, process, queue);
     if (*place == LOOKUP_NONE) {
         *place = (uint32_t)reading->count;
-        reading->list = list_grow(reading->list, reading->count, &reading->room, sizeof *reading->list);
-        reading->list[reading->count++] =
+        *LIST_ADD(reading->list, reading->count, reading->room) =
             (struct teller){.process = process, .queue = queue, .number = LOOKUP_NONE, .peer = LOOKUP_NONE};
     }
     return &reading->list[*place];
@@ -130,8 +129,7 @@ static struct entry *add_entry(struct reading *reading, const struct teller *tel
         records->left_out++;
         return NULL;
     }
-    records->list = list_grow(records->list, records->count, &records->room, sizeof *records->list);
-    struct entry *entry = &records->list[records->count++];
+    struct entry *entry = LIST_ADD(records->list, records->count, records->room);
     *entry = (struct entry){.nanoseconds = when,
                             .file = reading->file,
                             .number = reading->number,
@@ -158,8 +156,7 @@ static void add_happening(struct reading *reading, const struct teller *teller, 
     reading->records->happenings++;
 }
 
-/* Reads a packet whose headers begin after `skip` bytes (0, or 1: a byte with their length). False: they are damaged.
- */
+/* Reads a packet whose headers begin after `skip` bytes (0, or 1: a byte with their length). False: it is damaged. */
 static bool read_packet(const struct record *record, size_t skip, uint64_t payload, struct packet *packet)
 {
     unsigned headers, pad;

@@ -64,8 +64,7 @@ static void add_packet(void *context, struct dissection *datagram)
     char source[DATAGRAMS_ADDRESS], destination[DATAGRAMS_ADDRESS];
     datagrams_judge(datagram, &judged);
     datagrams_addresses(datagram, source, destination);
-    records->list = list_grow(records->list, records->count, &records->room, sizeof *records->list);
-    struct entry *record = &records->list[records->count++];
+    struct entry *record = LIST_ADD(records->list, records->count, records->room);
     *record = (struct entry){.nanoseconds = visit->captured->nanoseconds,
                              .file = visit->file,
                              .number = visit->number,

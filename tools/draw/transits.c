@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "wire/wire.h"
 
 /* A record, and the key that records of the same packet have in common. */
@@ -19,9 +20,7 @@ static uint64_t key_of(const struct entry *record, uint32_t flow)
     uint64_t hash = 0xcbf29ce484222325u ^ flow;
     packet.forward_congestion = packet.backward_congestion = false;
     unsigned length = wire_encode(&packet, bytes);
-    for (unsigned i = 0; i < length; i++)
-        hash = (hash ^ bytes[i]) * 0x100000001b3u;
-    return (hash ^ packet.payload.length) * 0x9e3779b97f4a7c15u;
+    return (random_mix(hash, bytes, length) ^ packet.payload.length) * 0x9e3779b97f4a7c15u;
 }
 
 static int compare_samenesses(const void *a, const void *b)
@@ -111,8 +110,7 @@ static void find_arrivals(const struct records *records, const struct flows *flo
 
 static void add_transit(struct ladder *ladder, uint32_t flow, uint32_t sent, uint32_t received)
 {
-    ladder->list = list_grow(ladder->list, ladder->count, &ladder->room, sizeof *ladder->list);
-    ladder->list[ladder->count++] = (struct transit){
+    *LIST_ADD(ladder->list, ladder->count, ladder->room) = (struct transit){
         .sent = sent, .received = received, .flow = flow, .related = LOOKUP_NONE, .message = LOOKUP_NONE};
 }
 

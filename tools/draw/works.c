@@ -4,8 +4,8 @@
 
 void works_post(struct works *works, uint32_t posted, bool local)
 {
-    works->list = list_grow(works->list, works->count, &works->room, sizeof *works->list);
-    works->list[works->count++] = (struct work){.posted = posted, .message = LOOKUP_NONE, .local = local};
+    *LIST_ADD(works->list, works->count, works->room) =
+        (struct work){.posted = posted, .message = LOOKUP_NONE, .local = local};
 }
 
 uint32_t works_send(struct works *works, uint32_t message)

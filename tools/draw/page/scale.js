@@ -1,27 +1,20 @@
 "use strict";
 /* Where times are on the paper. Places are in units, of which a packet has one on average; a zoom is the pixels of a unit. */
 const scale = (() => {
-  /* The first of the sorted times that is greater. */
-  function after(times, rows, time) {
+  /* How many rows come first for which this holds; it holds for no row after them. */
+  function howMany(rows, holds) {
     let low = 0, high = rows.length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (times[rows[middle]] <= time) low = middle + 1;
+      if (holds(rows[middle])) low = middle + 1;
       else high = middle;
     }
     return low;
   }
 
-  /* How many of the rows are less than this one. */
-  function below(rows, row) {
-    let low = 0, high = rows.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (rows[middle] < row) low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  }
+  /* The place of the first row whose time is greater, and of the first row that is not less than this one. */
+  const after = (times, rows, time) => howMany(rows, row => times[row] <= time);
+  const below = (rows, wanted) => howMany(rows, row => row < wanted);
 
   /* "even": each packet has a line of its own; a time between two departures lies between their lines. */
   function even(times, rows) {
