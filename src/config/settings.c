@@ -151,7 +151,7 @@ static void read_part(char *part, bool whole, unsigned line)
     if (whole || strchr(part, '#'))
         set_line(part, line);
     else if (*part)
-        complaint_add("a line of more than %d bytes", LINE_SIZE - 2);
+        complaint_add("the line has more than %d bytes", LINE_SIZE - 2);
 }
 
 /* Reads at most PARTS_MOST parts of lines, as a character device may have no end. */

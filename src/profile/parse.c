@@ -114,7 +114,7 @@ static bool read_text(struct profile *profile, enum profile_key key, const char 
     size_t room = key == PROFILE_pci ? sizeof profile->pci : PROFILE_TEXT_SIZE;
     for (const char *at = text; *at; at++)
         if (!isprint((unsigned char)*at))
-            return fail(fault, "a text is of letters, digits and signs of ASCII");
+            return fail(fault, "a text has letters, digits and signs of ASCII only");
     if (strlen(text) >= room)
         return fail(fault, "a text has at most %zu letters", room - 1);
     strcpy(to, strcmp(text, "none") ? text : "");
@@ -152,7 +152,7 @@ static bool set_without(struct profile *profile, const char *name, const char *v
         if (!known || strcmp(known, name))
             continue;
         if (profile->without[call])
-            return fail(fault, "the profile is without %.60s already", name);
+            return fail(fault, "\"without %.60s\" is in the profile already", name);
         return read_error(value, &profile->without[call], fault);
     }
     return fail(fault, "\"%.60s\" is not a call that a device may lack", name);

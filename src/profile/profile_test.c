@@ -77,8 +77,8 @@ static void mistakes_are_found_in_their_line(void **state)
     expect_fault("without ibv_ack_cq_events = EINVAL\n", 1,
                  "\"ibv_ack_cq_events\" is not a call that a device may lack");
     expect_fault("without ibv_create_ah = EINVAL\nwithout ibv_create_ah = EINVAL\n", 2,
-                 "the profile is without ibv_create_ah already");
-    expect_fault("fw_ver = \x01\n", 1, "a text is of letters, digits and signs of ASCII");
+                 "\"without ibv_create_ah\" is in the profile already");
+    expect_fault("fw_ver = \x01\n", 1, "a text has letters, digits and signs of ASCII only");
 }
 
 static void lines_and_texts_that_are_too_long_are_found(void **state)
