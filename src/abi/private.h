@@ -1,6 +1,6 @@
-/* The private symbols that are no stubs. The distribution's libmlx5, libefa and tools load only with all symbols of
- * IBVERBS_PRIVATE_N of their release; they call only verbs_register_driver_N and ibv_query_gid_type. This is so in
- * rdma-core 25 to 65. */
+/* The private symbols that are built, not stubs. The distribution's libmlx5, libefa and tools load only with all
+ * symbols of IBVERBS_PRIVATE_N of their release; they call only verbs_register_driver_N and ibv_query_gid_type. This is
+ * so in rdma-core 25 to 65. */
 #pragma once
 
 #include <infiniband/verbs.h>

@@ -11,11 +11,11 @@
  * configuration has a mistake, the default holds. */
 const struct device *config_devices(unsigned *count);
 
-/* The device of this index, valid for ever; NULL: there is no such device. Reads the configuration as config_devices
+/* The device of this index, valid for ever; NULL: no device has it. Reads the configuration as config_devices
  * does. */
 const struct device *config_device(unsigned index);
 
-/* The device of this name; NULL: there is no such device. */
+/* The device of this name; NULL: no device has it. */
 const struct device *config_find(const char *name);
 
 /* Visits all devices in the order of their indices. */

@@ -36,7 +36,7 @@ static enum reason check_infiniband(const struct device *device, const struct ib
     return attr->dlid && attr->dlid != LINK_LAYER_PERMISSIVE_LID && fits ? REASON_NONE : REASON_DLID;
 }
 
-/* Returns true for the values of enum ibv_rate, of which rdma-core has the last since release 60. 1 is no value. */
+/* Returns true for values of enum ibv_rate: 1 is not a value, and the last is of rdma-core 60 and later. */
 static bool is_rate(uint8_t rate)
 {
     enum { RATE_1600_GBPS = 25 };

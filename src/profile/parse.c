@@ -233,7 +233,7 @@ bool profile_parse(const char *text, struct profile *profile, struct profile_fau
 }
 
 /* Returns the text of the file, which the caller frees; NULL with errno. Refuses a pipe: every process reads the file,
- * and none waits for a writer. */
+ * and must not wait for a writer. */
 static char *read_all(const char *path)
 {
     char *text = malloc(PROFILE_LENGTH_MOST + 1);

@@ -60,7 +60,7 @@ static void put(void *into, const struct profile_line *line, uint64_t value)
         memcpy(at, &value, sizeof value);
 }
 
-/* With `others = zero` the members become 0 whose keys the profile does not name. */
+/* Members whose keys the profile does not name become 0 if it has `others = zero`. */
 static void put_all(const struct profile *profile, enum profile_place place, void *into)
 {
     bool zero = profile_value(profile, PROFILE_others, 0);

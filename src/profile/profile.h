@@ -23,7 +23,7 @@ enum profile_key {
     PROFILE_KEYS
 };
 
-/* The calls except those of the data path. A device may lack each that can fail (profile_call_name). */
+/* The calls outside of the data path. A device may lack each that can fail (profile_call_name). */
 enum profile_call {
 #define CALL_VERB(answer, type, name, ...) PROFILE_CALL_##name,
 #include "calls/each.def"
@@ -50,7 +50,7 @@ struct profile_fault {
     char why[256];
 };
 
-/* Parses the contents of a file. False: they are no profile, and *fault has the reason. The profile's name stays. */
+/* Parses the contents of a file. False: they are not a profile, and *fault has the reason. The profile's name stays. */
 bool profile_parse(const char *text, struct profile *, struct profile_fault *);
 
 /* Reads the file. False: `why` gets a sentence with the file's name, and the line if it has one. */

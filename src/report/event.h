@@ -1,5 +1,5 @@
-/* Asynchronous events of devices: those that a person provokes by `softverbs event` (docs/reference/events.md has the
- * effect of each), and those of a lost host and of interfaces. */
+/* Asynchronous events of devices: what a person provokes by `softverbs event` (docs/reference/events.md has the effect
+ * of each), and the effects of a lost host and of interfaces. */
 #pragma once
 
 #include <stdio.h>
@@ -15,12 +15,12 @@ void event_answer(struct process *, const char *request, FILE *out);
  * process->control and process->progress. */
 unsigned event_happen(struct process *, const struct device *, const struct script_raised *);
 
-/* After the host is lost (node_is_lost): lets all devices of the process fail, whose contexts get the event. False:
+/* Lets all devices of the process fail after the host is lost (node_is_lost); their contexts get the event. False:
  * another thread holds process->control; call again. Not under process->progress. */
 bool event_fail_devices(struct process *);
 
 struct device_state;
-/* After a change of the interface below the device: publishes the device's new state, and raises events for a table of
+/* Publishes the device's new state after a change of the interface below it, and raises events for a table of
  * GIDs that has changed and for a port that went down or up. False: another thread holds process->control; call again.
  * Not under process->progress. */
 bool event_follow(struct process *, const struct device *, const struct device_state *);

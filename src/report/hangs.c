@@ -55,7 +55,7 @@ static bool add(struct hangs *hangs, struct hang now)
     return old && !old->told;
 }
 
-/* Of an object whose lock is taken the result of the last look stays. */
+/* Keeps the result of the last look for an object whose lock is taken. */
 static void keep_busy(struct hangs *hangs, uint32_t handle, enum reason reason)
 {
     hangs->untold = true;
@@ -64,7 +64,7 @@ static void keep_busy(struct hangs *hangs, uint32_t handle, enum reason reason)
             hangs->list[hangs->count++] = before[i];
 }
 
-/* With `rnr_retry` 7 a queue pair tries for ever, and a person kills its process: so its story is kept before that. */
+/* A queue pair with `rnr_retry` 7 tries for ever, and a person kills its process: so its story is kept before that. */
 static void keep_story_of_missing_receive(struct hangs *hangs, uint32_t handle, struct qp *qp)
 {
     struct hang now = {handle, 0, REASON_RECEIVER_NOT_READY, false};

@@ -189,7 +189,7 @@ static void write_devices(FILE *out, const void *of)
     fputs(*separator == '[' ? "[]" : "]", out);
 }
 
-/* The story of the substitute that stands in for another process's queue pair of this number; null: there is none. */
+/* The story of the substitute that stands in for another process's queue pair of this number, or null. */
 static void report_substitute(FILE *out, const struct process *process, unsigned long number)
 {
     const struct guest *guest;

@@ -11,7 +11,7 @@ struct process;
 void traffic_write_qp(FILE *, const void *qp);
 
 /* Adds the counts as facts: by device, of packets for no queue pair, and of calls. Returns the source of these facts,
- * which the caller frees; NULL: there is no memory, and nothing was added. Under process->control and progress. */
+ * which the caller frees; NULL: memory is lacking, and nothing was added. Under process->control and progress. */
 struct traffic_told *traffic_report_begin(struct facts_process *, const struct process *);
 
 /* Appends the report of all devices to the file that SOFTVERBS_COUNTERS names, as one line, and forgets the counts of

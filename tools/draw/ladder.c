@@ -91,7 +91,7 @@ static uint32_t add_message(struct walk *walk, struct progress *progress, uint32
     return (uint32_t)ladder->message_count++;
 }
 
-/* The newest message of the flow with this PSN; LOOKUP_NONE: none of the last LOOK_BACK messages has it. */
+/* The newest message of the flow with this PSN; LOOKUP_NONE: the last LOOK_BACK messages do not have it. */
 static uint32_t find_message(const struct walk *walk, const struct progress *progress, uint32_t psn)
 {
     for (size_t i = progress->count, looked = 0; i-- > 0 && looked < LOOK_BACK; looked++) {

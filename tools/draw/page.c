@@ -229,7 +229,7 @@ static void put_values(FILE *out, const struct entry *record)
     fputs("]", out);
 }
 
-/* Writes nanoseconds since the first packet, and the record's file and number there; -1 if there is no record. */
+/* Writes nanoseconds since the first packet, and the record's file and number there; -1 without a record. */
 static void put_capture(FILE *out, const struct page *page, uint32_t index)
 {
     const struct records *records = page->records;

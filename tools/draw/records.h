@@ -42,8 +42,8 @@ struct records {
     struct entry *list;
     size_t count, room;
     size_t left_out;     /* packets beyond `most` of the choice */
-    size_t cut, other;   /* datagrams that the capture cut, and those of other protocols */
-    size_t happenings;   /* entries that are no packets */
+    size_t cut, other;   /* datagrams that the capture cut, datagrams of other protocols */
+    size_t happenings;   /* entries that are not packets */
     unsigned recordings; /* files that are recordings */
     struct strings strings;
 };

@@ -88,7 +88,7 @@ static void join_group(const struct records *records, const struct sameness *gro
     size_t sent = 0;
     for (size_t i = 0; i < count; i++)
         sent += records->list[group[i].record].direction == PCAP_SENT;
-    if (count - sent >= sent || count > 64) /* so many equal packets have no PSN, and any order will do */
+    if (count - sent >= sent || count > 64) /* many equal packets have no PSN: any order will do */
         join_in_turn(records, group, count, arrival);
     else
         join_backwards(records, group, count, arrival);

@@ -145,7 +145,7 @@ static void add_word(const struct word *word, struct told *told)
     add_parts(&told->table, &word->parts);
 }
 
-/* Of words only statuses and errnos are found by number, as programs print these; a reason may have the same number. */
+/* Only statuses and errnos are found by number, as programs print it first; a reason may have the same number. */
 static bool has_number(const struct word *word, unsigned number)
 {
     return number && (word->kind == STATUS || word->kind == ERRNO) && (unsigned)word->number == number;
@@ -177,7 +177,7 @@ static void add_event(const struct event_line *line, struct told *told)
         table_add(&told->table, "%s (event)", line->meaning);
 }
 
-/* Explains the events of which the argument is the name in the log, or the key in JSON. */
+/* Explains the events whose name in the log, or key in JSON, is the argument. */
 static bool explain_events(const char *argument, struct told *told)
 {
     bool known = false;

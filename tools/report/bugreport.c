@@ -18,7 +18,7 @@
 #include "redact.h"
 #include "settings.h"
 
-/* The JSON that softverbs prints with these arguments; JSON's null: it prints none. */
+/* The JSON that softverbs prints with these arguments; JSON's null if it prints no JSON. */
 static json_t *ask(char *const *arguments)
 {
     int ends[2];

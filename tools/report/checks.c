@@ -41,7 +41,7 @@ static bool take_line(json_t *findings, json_t *line)
     return true;
 }
 
-/* NULL, after a message: the file can't be read, or is no report of the checker. */
+/* NULL, after a message: the file can't be read, or is not a report of the checker. */
 static json_t *read_findings(const char *path)
 {
     char *text = NULL;

@@ -23,7 +23,7 @@ struct file {
     struct last_line lines[LAST_LINES];
 };
 
-/* False: it is no file of last lines, or another user's, which only root reads. */
+/* False: the name is another file's, or the file another user's, which only root reads. */
 static bool read_file(int directory, const char *name, struct file *file)
 {
     struct stat status;

@@ -20,7 +20,7 @@ struct column {
 
 /* A table: of the process itself, or of the objects in one of its lists. */
 struct view {
-    const char *title; /* as in "There are no queue pairs." */
+    const char *title; /* "queue pairs" */
     const struct facts_kind *kind;
     size_t list; /* the offset of the list in struct facts_process */
     struct column columns[11];

@@ -16,7 +16,7 @@ enum { TEXT_MOST = 8192, ADDRESSES_MOST = 256 };
 /* The keys that are left out besides the keys of facts that are the program's own (facts_is_own). */
 static const char *const left_out[] = {"guid", "rkey", "lkey"};
 
-/* -- names: the home directory comes first, since it has the user's name in it, and the whole name of the host */
+/* -- names: the home directory is first, since it has the user's name in it, and the whole name of the host */
 
 struct name {
     char text[256];

@@ -219,7 +219,7 @@ static void open_page(struct top *top, enum showing showing)
     make_page(top);
 }
 
-/* Goes from a process to its queue pairs, or from a queue pair to the page with all of it. */
+/* Opens the list of the queue pairs of a process, or the page with all of a queue pair. */
 static void enter(struct top *top)
 {
     size_t count;

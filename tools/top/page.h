@@ -24,7 +24,7 @@ struct page {
 /* Writes the titles, and the rows below. */
 void page_list(const struct page *, page_line *, void *context);
 
-/* The number of columns for which there is no room at the right. */
+/* The number of columns that do not fit at the right. */
 size_t page_hidden(const struct page *);
 
 /* Writes lines about a queue pair in one look, with its counters and its story; `pid` 0: any process. */

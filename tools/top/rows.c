@@ -186,7 +186,7 @@ static bool is_wanted(const struct top_row *row, const struct top_choice *choice
     return found;
 }
 
-/* The rows made so far; the list has room for all. */
+/* Rows while they are made; the list has room for all. */
 struct rows {
     struct top_row *list;
     size_t count;
@@ -298,7 +298,7 @@ void top_title(const struct top_column *column, bool totals, char title[TOP_CELL
         *per_second = 0;
 }
 
-/* At most five letters: "999", "1.2k" for 1230, "45M". */
+/* Writes at most five letters: "999", "1.2k" for 1230, "45M". */
 static void write_scaled(double value, char text[TOP_CELL])
 {
     static const char units[] = " kMGTPE";

@@ -9,7 +9,7 @@
 #include "why/connection_words.h"
 #include "why/story.h"
 
-/* One end of a connection: the facts of its process, and its record of the identifier. */
+/* The facts of an end of a connection: of its process, and its record of the identifier. */
 struct partner {
     struct facts_connected end;
     struct facts_connection record;
@@ -98,7 +98,7 @@ static json_t *join(const struct connection_question *question, json_t *own, con
     return story;
 }
 
-/* The answers of live processes; if there is no answer, the lines that processes have left. */
+/* The answers of live processes; without an answer the lines that processes have left. */
 static json_t *find_all(const struct connection_question *question, const json_t *lines)
 {
     size_t i;

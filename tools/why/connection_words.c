@@ -13,7 +13,7 @@
 #include "why/happened.h"
 #include "why/listeners.h"
 
-/* One end of a connection: the facts of its process, its record of the identifier, and the identifier. */
+/* The facts of an end of a connection: of its process, its record of the identifier, and the identifier. */
 struct connection_end {
     char name[EXPLANATION_NAME]; /* "client (4711)" */
     struct facts_connected end;
@@ -243,7 +243,7 @@ static void tell_state(struct connection_explanation *explanation, const struct 
 
 /* -- the whole */
 
-/* The words around the field of an event; other events are told by their meaning in events.def. */
+/* The words around the field of an event; other events have their meaning in events.def as words. */
 static const struct {
     enum event event;
     const char *before;

@@ -38,7 +38,7 @@ bool explanation_first(struct explanation *, enum diagnosis_group, const struct 
 /* Adds the sentence of each diagnosis of the group that holds. */
 void explanation_all(struct explanation *, enum diagnosis_group, const struct known *);
 
-/* Reads the i-th record of an array of JSON, for struct known. False: there is no such record. */
+/* Reads the i-th record of an array of JSON, for struct known. False: the array is shorter. */
 bool explanation_read(const void *records, size_t i, struct known_record *);
 
 /* "client (4711)". Returns `name`. */

@@ -114,7 +114,7 @@ void happened_tell(json_t *list, const json_t *event)
 }
 
 static const struct kind {
-    const char *kind, *name; /* the word of the request, and the beginning of a sentence */
+    const char *kind, *name; /* the request's word, and the beginning of a sentence */
     size_t at;               /* the offset of the object, or of the events, in struct facts_happened */
     const json_t *(*tell)(json_t *list, const json_t *object);
 } kinds[] = {

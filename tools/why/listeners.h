@@ -12,7 +12,7 @@ struct listeners {
     struct known known;
 };
 
-/* Finds the next identifier for which a diagnosis of the group holds; DIAGNOSIS_NOTHING: there is none. */
+/* Finds the next identifier for which a diagnosis of the group holds; DIAGNOSIS_NOTHING after the last. */
 enum diagnosis listeners_next(struct listeners *, enum diagnosis_group);
 
 /* Adds a sentence for each of the first three listeners that listeners_next finds. False: it finds no listener. */

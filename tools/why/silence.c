@@ -40,8 +40,8 @@ static json_int_t count_drops(const struct story_end *end, unsigned reason, json
 /* -- the state of the other end */
 
 /* Returns whether the other end was in its state before the work failed. Without a record of the change (a change
- * before the first packet has none) this is taken for true, but of an ended queue pair only if it dropped packets for
- * its state. */
+ * before the first packet leaves no record) this is taken for true, but of an ended queue pair only if it dropped
+ * packets for its state. */
 static bool was_so_before(const struct story_end *end, const struct story_end *other)
 {
     const json_t *change = story_end_event(other, EVENT_QP_STATE);

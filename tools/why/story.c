@@ -217,10 +217,10 @@ static struct line find_stranger(const struct sources *sources, const struct fac
     return wanted.qp && !itself ? find(sources, &wanted, true) : (struct line){0};
 }
 
-/* -- XRC: the process whose shared receive queue a message names, a stand-in, executes the message in place of the
+/* -- XRC: the process whose shared receive queue a message names executes the message in place of the
  * process that has the queue pair */
 
-/* The best stand-in among `best` and the lines. `pid` is of the process that has the queue pair; 0: not known. */
+/* The best substitute among `best` and the lines. `pid` is of the process that has the queue pair; 0: not known. */
 static const struct line *choose_substitute(const struct lines *lines, uint64_t qp, uint64_t pid,
                                             const struct line *best)
 {

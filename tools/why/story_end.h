@@ -16,8 +16,8 @@ struct story_end {
     struct facts_short too_short;
 };
 
-/* Reads an end (End of docs/reference/json.md) into `room`. The JSON must live as long as `room` is used. NULL: there
- * is no end, or facts_read refuses it. */
+/* Reads an end (End of docs/reference/json.md) into `room`. The JSON must live as long as `room` is used. NULL: `json`
+ * is NULL, or facts_read refuses it. */
 const struct story_end *story_end_read(struct story_end *room, const json_t *json);
 
 /* The reason of the end's first error; 0: no error. `end` may be NULL. */

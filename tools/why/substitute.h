@@ -1,6 +1,5 @@
-/* XRC with three processes: the process whose shared receive queue a message names, a stand-in, executes the message in
- * place of the process that has the queue pair. In a story the stand-in's end replaces the receiver's end if it knows
- * more. */
+/* XRC with three processes: the process whose shared receive queue a message names executes the message in
+ * place of the process that has the queue pair. In a story its end replaces the receiver's end if it knows more. */
 #pragma once
 
 #include <stdbool.h>

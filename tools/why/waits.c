@@ -95,8 +95,8 @@ static void count_losses(struct known *known)
     known->reason = (struct fact_number){reason, lost};
 }
 
-/* The identifier that has the queue pair; if none names it, the process's first one, which may have it. NULL: the
- * process has no identifier. */
+/* The identifier that has the queue pair; if no identifier names it, the process's first one, which may have it. NULL:
+ * the process has no identifier. */
 static const struct facts_identifier *id_of(const struct seen_process *process, const struct facts_qp *qp)
 {
     for (size_t i = 0; i < process->identifier_count; i++)

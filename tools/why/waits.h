@@ -5,6 +5,6 @@
 
 #define WAITS_FOR_NOTHING "No wait within softverbs was found: something is under way, or it waits for something else."
 
-/* Returns an array of sentences about a process of `all`, which the caller releases; WAITS_FOR_NOTHING is the only one
- * if there is no other. `before` is the process at an earlier look; NULL: it was not there. */
+/* Returns an array of sentences about a process of `all`, which the caller releases; WAITS_FOR_NOTHING alone if nothing
+ * else was found. `before` is the process at an earlier look; NULL: it was not there. */
 json_t *waits_of(const struct seen *all, const struct seen_process *, const struct seen_process *before);

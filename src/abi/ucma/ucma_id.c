@@ -170,7 +170,7 @@ int ucma_listen(struct ucma_call *call)
     return error ? error : identifier_listen(identifier, (int)in->value, call->now);
 }
 
-/* Only the subnet administrator of InfiniBand resolves names of services; RoCE has none. */
+/* The subnet administrator of InfiniBand resolves names of services, and RoCE lacks it. */
 int ucma_resolve_service(struct ucma_call *call)
 {
     const struct ucma_resolve_service *in = call->in;
@@ -211,7 +211,7 @@ int ucma_join_ip(struct ucma_call *call)
 }
 
 /* JOIN_SEND_ONLY needs no code: the attachment of a queue pair joins the group on the network, and a program that only
- * sends attaches none. */
+ * sends attaches no queue pair. */
 int ucma_join(struct ucma_call *call)
 {
     const struct ucma_join *in = call->in;
@@ -284,8 +284,7 @@ static struct chosen_path read_path(const uint8_t record[64])
     return path;
 }
 
-/* Sets the first path that is for both directions and for messages of the CM, and is no alternate path; ignores the
- * others. */
+/* Sets the first path that is for both directions and for messages of the CM, and not alternate; ignores the others. */
 static int set_path(struct identifier *identifier, const struct ucma_set_option *in, const uint8_t *value)
 {
     enum {
