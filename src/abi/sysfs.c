@@ -31,23 +31,17 @@ EXPORT const char *ibv_get_sysfs_path(void)
     return sysfs_path;
 }
 
-static ssize_t read_path(const char *path, char *buffer, size_t size)
-{
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -1;
-    const ssize_t length = read(fd, buffer, size);
-    close(fd);
-    return length;
-}
-
 static ssize_t read_named(const char *directory, const char *file, char *buffer, size_t size)
 {
     char *path;
     if (asprintf(&path, "%s/%s", directory, file) < 0)
         return -1;
-    const ssize_t length = read_path(path, buffer, size);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
     free(path);
+    if (fd < 0)
+        return -1;
+    const ssize_t length = read(fd, buffer, size);
+    close(fd);
     return length;
 }
 

@@ -23,24 +23,21 @@ static const struct field {
 
 enum { FIELDS = sizeof fields / sizeof *fields };
 
-static const struct {
+static const struct word {
     const char *word, *sentence;
-} marks[] =
-    {
+} marks[] = {
 #define MARK(NAME, word, sentence) {word, sentence},
 #include "draw/marks.def"
-},
-  causes[] =
-      {
+};
+static const struct word causes[] = {
 #define CAUSE(NAME, word, sentence) {word, sentence},
 #include "draw/marks.def"
-},
-  states[] =
-      {
+};
+static const struct word states[] = {
 #define STATE(NAME, word, sentence) {word, sentence},
 #include "draw/marks.def"
-},
-  happenings[] = {
+};
+static const struct word happenings[] = {
 #define HAPPENING(NAME, word, sentence) {word, sentence},
 #include "draw/marks.def"
 };
@@ -94,18 +91,18 @@ static void put_index(FILE *out, uint32_t index)
 
 /* --- tables */
 
-#define PUT_TABLE(out, name, table)                                                                                    \
-    do {                                                                                                               \
-        fprintf(out, ",\n\"%s\":[", name);                                                                             \
-        for (size_t i = 0; i < sizeof(table) / sizeof *(table); i++) {                                                 \
-            fputs(i ? ",[" : "[", out);                                                                                \
-            put_string(out, (table)[i].word);                                                                          \
-            fputc(',', out);                                                                                           \
-            put_string(out, (table)[i].sentence);                                                                      \
-            fputc(']', out);                                                                                           \
-        }                                                                                                              \
-        fputc(']', out);                                                                                               \
-    } while (0)
+static void put_table(FILE *out, const char *name, const struct word *table, size_t count)
+{
+    fprintf(out, ",\n\"%s\":[", name);
+    for (size_t i = 0; i < count; i++) {
+        fputs(i ? ",[" : "[", out);
+        put_string(out, table[i].word);
+        fputc(',', out);
+        put_string(out, table[i].sentence);
+        fputc(']', out);
+    }
+    fputc(']', out);
+}
 
 static const char *kind_of(uint32_t flags)
 {
@@ -309,10 +306,10 @@ static void put_data(FILE *out, const struct page *page)
     fprintf(out, ",\n\"start\":\"%" PRIu64 "\",\"records\":%zu,\"left_out\":%zu,\"cut\":%zu,\"other\":%zu",
             records->count ? records->list[0].nanoseconds : 0, records->count, records->left_out, records->cut,
             records->other);
-    PUT_TABLE(out, "marks", marks);
-    PUT_TABLE(out, "causes", causes);
-    PUT_TABLE(out, "states", states);
-    PUT_TABLE(out, "happenings", happenings);
+    put_table(out, "marks", marks, MARKS);
+    put_table(out, "causes", causes, CAUSES);
+    put_table(out, "states", states, MESSAGE_STATES);
+    put_table(out, "happenings", happenings, HAPPENINGS);
     put_fields(out);
     put_operations(out);
     put_rnr_timers(out);

@@ -122,17 +122,19 @@ static bool is_told(const json_t *stories, const struct told *own)
     return false;
 }
 
-void story_ci_add(json_t *stories, const json_t *connections)
+void story_ci_add(json_t *stories, json_t *connections)
 {
     size_t i;
     json_t *story;
-    json_array_foreach((json_t *)connections, i, story) if (reason_of(story)) json_array_append(stories, story);
-    json_array_foreach((json_t *)connections, i, story)
-    {
+    json_array_foreach (connections, i, story)
+        if (reason_of(story))
+            json_array_append(stories, story);
+    json_array_foreach (connections, i, story) {
         const struct told told = read_story(story);
         if (!is_told(stories, &told))
             json_array_append(stories, story);
     }
+    json_decref(connections);
 }
 
 void story_annotate(const json_t *stories)

@@ -3,9 +3,9 @@
 
 #include <jansson.h>
 
-/* Adds the stories of connection_story_collect, each connection once: the story of the end that heard of an error, if
- * an end did. */
-void story_ci_add(json_t *stories, const json_t *connections);
+/* Adds the stories of connection_story_collect, and releases their array. Adds each connection once: the story of the
+ * end that got an error, if an end did. */
+void story_ci_add(json_t *stories, json_t *connections);
 
 /* Print an array of story_collect, or of connection_story_collect, on standard output. A story without an error is a
  * warning if it is about a wait, a note if the program itself made the end; as a test case it passes. */

@@ -215,14 +215,6 @@ static json_t *collect_connections(const struct question *question, const char *
         .directory = directory, .from = question->from, .pid = pid, .last = true, .all = true});
 }
 
-/* Adds the stories of all connections to the list, for CI. */
-static void add_connections(const struct question *question, const char *directory, int pid, json_t *stories)
-{
-    json_t *connections = collect_connections(question, directory, pid);
-    story_ci_add(stories, connections);
-    json_decref(connections);
-}
-
 /* Prints the stories of connections, after the stories of queue pairs unless `first`. */
 static void print_connections(const struct question *question, const char *directory, int pid, bool first)
 {
@@ -249,7 +241,7 @@ static int tell_stories(const char *directory, const struct question *question, 
     if (!stories)
         return EXIT_USAGE;
     if (question->form && !question->qp)
-        add_connections(question, here ? directory : NULL, pid, stories);
+        story_ci_add(stories, collect_connections(question, here ? directory : NULL, pid));
     if (!found && question->qp)
         complain_of_none(question, silent);
     else if (question->as_json)

@@ -30,10 +30,10 @@ static _Atomic(imports_function *) originals[IMPORTS];
 
 #define ORIGINAL(which, type) ((type)atomic_load(&originals[which]))
 
-/* A thread that is cancelled while it opens or closes a channel would keep locks and references (base/uncancelled.h).
- */
-static int open_either(unsigned which, const char *path, int flags, mode_t mode)
+/* A thread that is cancelled while it opens or closes a channel would keep locks and references (uncancelled.h). */
+static int open_either(unsigned which, const char *path, int flags, va_list arguments)
 {
+    mode_t mode = (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(arguments, mode_t) : 0;
     if (strcmp(path, DEVICE))
         return ORIGINAL(which, int (*)(const char *, int, ...))(path, flags, mode);
     int before = uncancelled_begin(), fd = event_channel_open(flags);
@@ -41,27 +41,22 @@ static int open_either(unsigned which, const char *path, int flags, mode_t mode)
     return fd;
 }
 
-static mode_t mode_of(int flags, va_list arguments)
-{
-    return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(arguments, mode_t) : 0;
-}
-
 static int attached_open(const char *path, int flags, ...)
 {
     va_list arguments;
     va_start(arguments, flags);
-    mode_t mode = mode_of(flags, arguments);
+    int fd = open_either(OPEN, path, flags, arguments);
     va_end(arguments);
-    return open_either(OPEN, path, flags, mode);
+    return fd;
 }
 
 static int attached_open64(const char *path, int flags, ...)
 {
     va_list arguments;
     va_start(arguments, flags);
-    mode_t mode = mode_of(flags, arguments);
+    int fd = open_either(OPEN64, path, flags, arguments);
     va_end(arguments);
-    return open_either(OPEN64, path, flags, mode);
+    return fd;
 }
 
 /* librdmacm wants a character device, with the number of the kernel's device rdma_cm if the kernel has one. */
