@@ -182,8 +182,7 @@ static void nap(void)
 
 /* Programs close the channel as soon as their event thread has acknowledged the last event, and expect that this thread
  * then waits for the next one, for ever: EBADF would be an error to it (rping ends with it). A network and the kernel
- * need longer than the thread does. This library is faster, so the thread has 2 ms from the last event that it fetched.
- */
+ * need longer than the thread does. This library is faster, so the thread has 2 ms from its last fetch. */
 static void let_return(struct event_channel *channel)
 {
     static const nanos moment = 2 * NANOS_MILLISECOND;
