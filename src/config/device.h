@@ -13,11 +13,10 @@ enum { DEVICES_MAX = 16, GIDS = 16, DEVICE_PKEY = 0xffff };
 
 /* The part of a device on a network interface that changes with the interface while programs run. */
 struct device_state {
-    union ibv_gid
-        gids[GIDS];     /* of RoCE v2, or the one of InfiniBand; unused places, also between used ones, are zero */
-    unsigned gid_count; /* the last used place + 1 */
-    unsigned first_gid; /* the place of the link-local GID: 0, unless two empty places precede it (config.c) */
-    uint32_t mtu;       /* bytes: the active MTU of the port */
+    union ibv_gid gids[GIDS]; /* RoCE v2, or the one of InfiniBand; unused places are zero, also between used ones */
+    unsigned gid_count;       /* the last used place + 1 */
+    unsigned first_gid;       /* the place of the link-local GID: 0, unless two empty places precede it (config.c) */
+    uint32_t mtu;             /* bytes: the active MTU of the port */
     uint8_t mac[6];
     unsigned interface; /* index of the interface; 0: it does not exist, or the device has none */
     bool up; /* the interface exists, is up and has a carrier; true for a device that serves this host only */

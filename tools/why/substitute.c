@@ -25,8 +25,8 @@ static json_int_t last_empty(const struct story_end *end)
     return record_time(story_end_event(end, EVENT_RNR_SENT));
 }
 
-/* Returns whether the stand-in was the last end that had no receive. The receiver is not, if no message has named its
- * queue. */
+/* Returns whether the stand-in was the last end without a receive; a receiver whose queue no message has named does not
+ * count. */
 static bool is_empty(const struct story_end *substitute, const struct story_end *receiver)
 {
     json_int_t when = last_empty(substitute);

@@ -44,6 +44,6 @@ void event_channel_close(struct event_channel *, int fd);
 void event_channel_let_fetch(struct event_channel *, uint32_t number);
 
 /* Waits for an event. Returns 0, EAGAIN (the descriptor is non-blocking and has no event) or EINTR. A cancellation
- * point: its caller puts its reference back by pthread_cleanup_push. The other functions need callers that are not
- * cancelled (base/uncancelled.h). */
+ * point: its caller puts its reference back by pthread_cleanup_push. The callers of the functions that open, close or
+ * let fetch prevent cancellation (base/uncancelled.h). */
 int event_channel_wait(struct event_channel *, int fd, struct cm_event *);

@@ -22,8 +22,8 @@ static uint16_t pkey_of(const struct identifier *identifier)
     return identifier->has_port ? htons(DEVICE_PKEY) : 0;
 }
 
-/* The GID in packets once the identifier has a port (the destination's: an answered address query); until then its
- * address as a GID. */
+/* The GID that packets carry, once the identifier has a port (and the query of a destination's address was answered);
+ * before that the address itself. */
 static const uint8_t *source_gid(const struct identifier *identifier)
 {
     return identifier->has_port ? identifier->port.gid : identifier->source.gid;
@@ -35,7 +35,7 @@ static const uint8_t *destination_gid(const struct identifier *identifier)
     return known ? identifier->route.gid : identifier->destination.gid;
 }
 
-/* An AF_IB address with this GID and the service ID of the address, which has it already if it is AF_IB. */
+/* The address in the form AF_IB, with this GID and its service ID; an AF_IB address stays as it is. */
 static struct cm_address as_gid(const struct identifier *identifier, const struct cm_address *address,
                                 const uint8_t *gid)
 {
