@@ -54,7 +54,7 @@ unsigned event_happen(struct process *process, const struct device *device, cons
     return told;
 }
 
-/* process->control guards the contexts. It comes before the progress lock that the caller holds, so it is only tried.
+/* process->control guards the contexts. It comes before the progress lock, which the caller holds: it is only tried.
  */
 static void raise_event(struct process *process, const struct script_raised *raised, const char *name, FILE *out)
 {

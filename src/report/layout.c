@@ -24,7 +24,7 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 /* A line of layout.def. "qp.number" is a member: `what` is the struct that it is, or points to ("*"), or "" for a
- * number. "#story_record" is a struct, whose size alone is given. "OBJECT_QP" is a constant: `at` is that. */
+ * number. "#story_record" is a struct, whose size alone is given. "OBJECT_QP" is a constant, its value in `at`. */
 struct layout_member {
     char name[40], what[16];
     uint32_t at, size;

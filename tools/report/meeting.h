@@ -27,8 +27,7 @@ struct meeting {
  * $SOFTVERBS_DIR. */
 int meeting_option(const struct command *, int argc, char **argv, const struct option *, struct meeting *);
 
-/* Sets the directory's name. Returns 0, or, after a message, the exit status: the name is too long, or a named
- * directory
+/* Sets the directory's name. Returns 0, or the exit status after a message: the name is too long, or a named directory
  * (--dir, which has become $SOFTVERBS_DIR) is missing or can't be such a directory. The default directory may be
  * missing: no process has been there. */
 int meeting_find(const struct command *, struct meeting *);

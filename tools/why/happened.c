@@ -171,7 +171,7 @@ void happened_print(const json_t *list)
 {
     size_t i, k;
     json_t *answer, *line;
-    struct facts_told told; /* this kind, as stories of connections are printed here, too */
+    struct facts_told told; /* of this kind, as stories of connections are printed here, too */
     json_array_foreach((json_t *)list, i, answer)
     {
         facts_read(&facts_of_told, answer, &told);

@@ -147,7 +147,8 @@ struct sources {
     int *silent;              /* a process that did not answer */
 };
 
-/* The queue pair whose story is wanted. Several processes may have had its number, so it has three members. */
+/* The queue pair whose story is wanted. Several processes may have had its number, so its process and peer are wanted,
+ * too. */
 struct wanted {
     uint64_t qp, pid; /* pid 0: any process */
     uint64_t peer;    /* the number of its peer; 0: any peer */

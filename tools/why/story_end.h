@@ -5,7 +5,7 @@
 
 enum { STORY_NAME = 64 };
 
-/* Parts of an error that the end does not have have no known fact. */
+/* Facts about parts of an error that the end lacks are not known. */
 struct story_end {
     char name[STORY_NAME]; /* "client (4711)" */
     struct facts_qp qp;    /* the facts of the queue pair that a story has, and the number */
