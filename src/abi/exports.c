@@ -49,7 +49,7 @@ const char *export_get_device_name(struct ibv_device *device)
 
 int export_get_device_index(struct ibv_device *device)
 {
-    return -1; /* the kernel's number of the device, which it has not */
+    return -1; /* the kernel has no number for this device */
 }
 
 static struct ibv_context *fill(struct context *context)

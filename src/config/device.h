@@ -18,14 +18,14 @@ struct device_state {
     unsigned first_gid;       /* the place of the link-local GID: 0, unless two empty places precede it (config.c) */
     uint32_t mtu;             /* bytes: the active MTU of the port */
     uint8_t mac[6];
-    unsigned interface; /* index of the interface; 0: it does not exist, or the device has none */
+    unsigned interface; /* index of the interface; 0: the device has no interface, or it does not exist */
     bool up; /* the interface exists, is up and has a carrier; true for a device that serves this host only */
 };
 
 struct device {
     unsigned index;
     uint8_t link_layer; /* IBV_LINK_LAYER_ETHERNET or _INFINIBAND; see config/link_layer.h */
-    uint16_t lid;       /* InfiniBand; 0: RoCE has none */
+    uint16_t lid;       /* of InfiniBand; 0 on RoCE, which has no LIDs */
     char interface[16]; /* RoCE on this network interface; "": this host only */
     char name[IBV_SYSFS_NAME_MAX];
     uint8_t guid[8]; /* made of the MAC that the device began with */

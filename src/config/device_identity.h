@@ -1,5 +1,5 @@
 /* The fixed attributes of every device: the verbs (ibv_query_device, ibv_query_port) and the files below
- * /sys/class/infiniband that `softverbs run` provides report them alike. */
+ * /sys/class/infiniband that `softverbs run` provides report the same. */
 #pragma once
 
 #include "softverbs_version.h" /* made when the build is configured, of the version in meson.build */

@@ -12,7 +12,7 @@ struct interface {
     uint32_t mtu; /* bytes of an IP packet */
     uint8_t mac[6];
     unsigned address_count;
-    union ibv_gid addresses[INTERFACE_ADDRESSES]; /* as GIDs: first IPv4, then IPv6 */
+    union ibv_gid addresses[INTERFACE_ADDRESSES]; /* in the form of GIDs: first IPv4, then IPv6 */
 };
 
 /* The largest InfiniBand MTU that, with IPv6, UDP and the longest transport headers, fits into packets of this size, as

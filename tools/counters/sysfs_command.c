@@ -111,7 +111,7 @@ static void write_counters(struct keeper *keeper)
     json_decref(all);
 }
 
-/* 0, or an exit status after a sentence. */
+/* 0, or an exit status after a message. */
 static int refresh(struct keeper *keeper)
 {
     char why[512];
@@ -130,7 +130,7 @@ static int refresh(struct keeper *keeper)
 
 /* --- the command */
 
-/* 0, or an exit status after a sentence. */
+/* 0, or an exit status after a message. */
 static int make_tree(struct keeper *keeper, const char *directory)
 {
     unsigned count;

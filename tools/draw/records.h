@@ -48,7 +48,7 @@ struct records {
     struct strings strings;
 };
 
-/* Adds the packets of a file. False after a sentence on stderr: the file can't be read, or not to its end; the packets
+/* Adds the packets of a file. False, after a message: the file can't be read, or not to its end; the packets
  * before are added. */
 bool records_read(struct records *, const char *path, uint32_t file, const struct records_choice *);
 

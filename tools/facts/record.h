@@ -6,7 +6,7 @@
 
 #include "events/events.h"
 
-/* The name of its event; "": it has none. */
+/* The name of the event; "": the record has no event. */
 const char *record_name(const json_t *record);
 
 bool record_is(const json_t *record, enum event event);

@@ -6,7 +6,7 @@
 #include "counters/port.h"
 #include "events/lines.h"
 
-/* The objects of a list: the caller's, by free(3). */
+/* The objects of a list, which the caller frees. */
 static void *read_list(const struct facts_kind *kind, const struct fact_inner *list, size_t *count)
 {
     size_t all = facts_count(list);

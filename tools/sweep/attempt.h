@@ -7,7 +7,7 @@
 #include "sweep/written.h"
 
 enum sweep_outcome {
-    SWEEP_ENDS_BADLY, /* with another status than 0: it has noticed */
+    SWEEP_ENDS_BADLY, /* with another status than 0: the program noticed */
     SWEEP_ENDS_WELL,
     SWEEP_CRASHES,
     SWEEP_HANGS,

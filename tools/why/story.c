@@ -265,7 +265,7 @@ static json_t *list_ends(struct sources *sources, const struct line *own, const 
     json_t *ends = json_array();
     const struct line *const all[] = {own, peer, substitute};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        json_array_append(ends, all[i]->json); /* which does nothing with NULL */
+        json_array_append(ends, all[i]->json); /* does nothing with NULL */
         mark(&sources->named, all[i]);
         mark(&sources->kept, all[i]);
     }

@@ -141,7 +141,7 @@ static bool is_in(const struct facts_identifier *id, const char *state)
     return !strcmp(facts_text(id->state), state);
 }
 
-/* The identifier of the other end, whose process is `process`; NULL: its report has none. */
+/* The identifier of the other end, whose process is `process`; NULL: its report has no such identifier. */
 static const struct facts_identifier *partner_of(const struct facts_identifier *id, const struct seen_process *process)
 {
     for (size_t i = 0; i < process->identifier_count; i++)

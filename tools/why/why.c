@@ -266,7 +266,7 @@ static const struct {
     {'i', "id", "an identifier", 0, UINT32_MAX},
 };
 
-/* Reads the number of an object, from optarg. False after a sentence: not a number that such an object can have. */
+/* Reads the number of an object, from optarg. False, after a message: such an object can't have the number. */
 static bool read_number(const struct command *command, int option, struct question *question)
 {
     uint64_t number;

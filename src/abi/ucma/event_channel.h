@@ -19,8 +19,8 @@ struct event_channel {
     struct event_queue queue; /* under the lock of the connection manager */
     struct event_pipe pipe;
     nanos added_at;      /* when the last event came */
-    pthread_t fetcher;   /* the thread that fetched the last event, */
-    nanos fetched_at;    /* and when; NANOS_NEVER: no thread has yet */
+    pthread_t fetcher;   /* the thread that fetched the last event */
+    nanos fetched_at;    /* when it did; NANOS_NEVER: no thread has fetched one */
     atomic_uint waiting; /* threads that wait for an event */
     atomic_uint uses;    /* references; the open descriptor has one of them */
     struct event_channel *next;

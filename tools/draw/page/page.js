@@ -338,7 +338,7 @@
       ["◆", "of a recording: what happened at an end: work that was posted (black) or ended (blue), a timer (orange), an error (red)"],
       ["●", "at the requester: the answer to a message has come; at the receiver: its last packet has"]]),
     element("h2", {textContent: "Filter and search"}), element("p", {textContent: "All words must hold; - in front of one says that it must not. A word is looked for in operation, queue pairs, addresses, processes and comments."}),
-    list([["psn:100-120", "also len: number: (of the frame) message: and with < or >"], ["time>5", "milliseconds since the first packet; wait>50 likewise"],
+    list([["psn:100-120", "a range, a number, or with < or >; len, number (of the frame) and message, too"], ["time>5", "milliseconds since the first packet"], ["wait>50", "milliseconds that a repeat waited"],
       ["qp:0x12", "of this queue pair"], ["op:read", "the operation, or its kind"], ["why:timeout", "why it was sent again: " + data.causes.slice(1).map(cause => cause[0]).join(", ")],
       ...data.marks.map(([word, sentence]) => ["is:" + word, sentence]),
       ...(loaded.happenings ? [["is:packet", "a packet, not what happened at an end"], ...data.happenings.slice(1).map(([word, sentence]) => ["is:" + word, sentence])] : [])]),
