@@ -42,7 +42,7 @@ static void report_packets(FILE *out, const struct counts_total *total, enum eve
     fputs("}", out);
 }
 
-/* Counts by the number of the reason why packets were dropped or refused; the requester's reasons are left out. */
+/* Writes counts of dropped and refused packets by the numbers of their reasons, without the requester's. */
 static void report_dropped(FILE *out, const struct counts *counts)
 {
     const char *separator = "";

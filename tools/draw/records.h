@@ -25,8 +25,8 @@ struct entry {
     uint32_t verdict, message;    /* strings: what is wrong with it, and the connection manager's message; 0: nothing */
     enum pcap_direction direction; /* as the process that captured it saw it */
     bool known;                    /* `packet` has its headers, and the length of its payload, not the payload */
-    enum happening happening;      /* other than PACKET: no packet, but what happened at `from`, the note in words; of
-                                    * `packet` there are the peer as `destination`, and the PSN of the packet in hand */
+    enum happening happening;      /* what happened at `from`, with the note in words; then `packet` has
+                                    * only the peer as `destination`, and the PSN of the packet in hand. PACKET: a packet */
     bool failed;                   /* what happened is an error */
     struct dissected_ip ip;        /* not of a recording */
     struct packet packet;

@@ -67,7 +67,7 @@ static size_t fold_at(const struct table *table, const size_t *widths, size_t fi
     return column;
 }
 
-/* The cells of one row from `first` to before `end`, in a separate line. */
+/* Prints the cells of a row from `first` to before `end` as a line. */
 static void print_part(const struct table *table, const size_t *widths, char *const *row, size_t first, size_t end,
                        size_t width, FILE *to)
 {

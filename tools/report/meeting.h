@@ -14,7 +14,7 @@ struct meeting {
 /* Ends the table of a command's options. */
 #define MEETING_OPTIONS OPTION("json", 'j'), VALUED("dir", 'd'), OPTIONS_END
 
-/* Messages: no process meets in the directory; or the one that was named, by its number (a long), does not. */
+/* Messages for a directory in which no process meets, or not the process with the number (a long) that was given. */
 #define MEETING_NONE "No process has a softverbs device open. Start one: softverbs run -- PROGRAM"
 #define MEETING_NO_PROCESS "No process %ld has a softverbs device open here; \"softverbs show\" lists those that have."
 

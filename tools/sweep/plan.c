@@ -5,7 +5,7 @@
 
 #include "script/answers.h"
 
-/* A call at a place, of all processes. */
+/* A call at a place of the program, in all processes together. */
 struct spot {
     const struct places_entry *entry;
     unsigned count; /* of the process that makes it most often */

@@ -80,7 +80,7 @@ static double level(const struct source *source, const struct top_column *column
     return process->own.qps.of ? sum : NAN;
 }
 
-/* NAN, too, for a counter that has become smaller: another process or queue pair has got the same number. */
+/* NAN: not known, or the counter became smaller, as another process or queue pair has got the number. */
 static double rate(const struct source *source, double now, double before)
 {
     double grown = now - before;

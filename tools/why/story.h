@@ -15,7 +15,7 @@ struct story_question {
     const char *from;      /* a file with stories (SOFTVERBS_STORY), which precede the directory's; NULL: no file */
     uint32_t qp;           /* 0: all queue pairs in the file, or in what processes have left */
     int pid;               /* 0: any process */
-    bool last;             /* only what processes have left in the directory; live ones are not asked for `qp` */
+    bool last;             /* only what processes have left in the directory; live processes are not asked for `qp` */
     int *silent;           /* the number of a live process that did not answer (report/reports.h) */
 };
 

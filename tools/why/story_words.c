@@ -242,7 +242,7 @@ static bool waits_for_receive(const struct story_end *end, enum event without)
     return when && when >= record_time(last_completion(end));
 }
 
-/* No error: what the program did, or what it waits for. */
+/* Adds, to a story without an error, what the program did, or what it waits for. */
 static void tell_flush_or_hang(struct explanation *explanation)
 {
     const struct story_end *own = explanation->own;
