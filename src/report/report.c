@@ -205,8 +205,7 @@ static void report_substitute(FILE *out, const struct process *process, unsigned
     fputs("null", out);
 }
 
-/* The story of this process's queue pair with this number; of a substitute if there is no other, or its lock is kept.
- */
+/* The story of this process's queue pair with this number; without one, or if its lock is kept, of a substitute. */
 static void report_story(FILE *out, const struct process *process, unsigned long number)
 {
     EACH_OBJECT (process, OBJECT_QP, object) {

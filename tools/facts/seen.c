@@ -48,7 +48,7 @@ void seen_end(struct seen *seen)
     *seen = (struct seen){0};
 }
 
-/* The object whose number is that; `at` is where its struct has it. */
+/* The object with this number, which its struct has at the offset `at`. */
 static const void *find(const void *objects, size_t count, size_t size, size_t at, uint64_t number)
 {
     for (const char *object = objects; count--; object += size) {

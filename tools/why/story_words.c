@@ -274,7 +274,7 @@ static void tell_missing(struct explanation *explanation)
         silence_tell_missing(explanation);
 }
 
-/* The reason that is the cause of the end's error, here or there. */
+/* The reason that caused the end's error: the reason of this end, or of the other one. */
 static unsigned cause_of(const struct story_end *end, const struct story_end *other)
 {
     unsigned there = 0;

@@ -254,7 +254,7 @@ static int tell_stories(const char *directory, const struct question *question, 
     return found || !question->qp ? EXIT_OK : EXIT_NEGATIVE;
 }
 
-/* The objects that have a number, by their option. */
+/* The options that take the number of an object. */
 static const struct {
     int option;
     const char *kind, *name;

@@ -54,7 +54,7 @@ enum {
     NEWER_PARENT_DOMAIN_ALLOW_CC_UNPROTECTED_ALLOC = 1 << 2, /* 64: enum ibv_parent_domain_init_attr_mask */
 };
 
-/* ibv_dmah: a hint about the user of memory, for the PCIe transactions of an adapter. 59. */
+/* ibv_dmah (release 59): a hint about the user of memory, for the PCIe transactions of an adapter. */
 struct newer_dmah {
     struct ibv_context *context;
 };
@@ -67,7 +67,7 @@ struct newer_dmah_init_attr {
     uint8_t ph, tph_mem_type;
 };
 
-/* ibv_comp_cntr: counts completed work of queue pairs, or its bytes. 65. */
+/* ibv_comp_cntr (release 65): counts completed work of queue pairs, or its bytes. */
 struct newer_comp_cntr {
     struct ibv_context *context;
     uint32_t handle;
@@ -97,7 +97,7 @@ struct newer_qp_attach_comp_cntr_attr {
     uint32_t comp_mask, op_mask; /* NEWER_COUNT_ */
 };
 
-struct newer_buf; /* ibv_buf, which programs never look into. 64. */
+struct newer_buf; /* ibv_buf (release 64), which programs never look into */
 
 enum {
     NEWER_MR_IOVA = 1 << 0,
