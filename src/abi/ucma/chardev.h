@@ -8,5 +8,5 @@
 /* The number as in st_rdev; 0: the kernel has no such device, or no RDMA. Asks the kernel once. Thread-safe. */
 uint64_t chardev_number(void);
 
-/* The number in a netlink answer of `length` bytes, or 0. Total. */
+/* The number in a netlink answer of `length` bytes, which may be any bytes; 0: it has no number. */
 uint64_t chardev_read(const void *reply, size_t length);
