@@ -136,7 +136,7 @@ struct ibv_mr *export_reg_mr_iova(struct ibv_pd *pd, void *address, size_t lengt
     return mr_register(pd, address, length, iova, (unsigned)access);
 }
 
-/* ibv_reg_mr and ibv_reg_mr_iova are macros that call this function, so a refusal has one of their names. */
+/* ibv_reg_mr and ibv_reg_mr_iova are macros that may call this function, so a refusal has one of their names. */
 struct ibv_mr *export_reg_mr_iova2(struct ibv_pd *pd, void *address, size_t length, uint64_t iova, unsigned access)
 {
     refusal_now.call = iova == (uintptr_t)address ? "ibv_reg_mr" : "ibv_reg_mr_iova";
