@@ -3,7 +3,6 @@
 #include "base/read_clock.h"
 #include "transport/request.h"
 #include "transport/scatter.h"
-#include "verbs/memory/mr.h"
 #include "verbs/memory/past_regions.h"
 #include "verbs/qp/qp_memory.h"
 #include "verbs/qp/qp_tell.h"

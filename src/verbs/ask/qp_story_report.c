@@ -16,7 +16,6 @@
 #include "verbs/ask/qp_story.h"
 #include "verbs/ask/qp_waits.h"
 #include "verbs/memory/past_regions.h"
-#include "verbs/qp/qp_datapath.h"
 #include "verbs/qp/qp_tell.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"

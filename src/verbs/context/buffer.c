@@ -8,7 +8,6 @@
 #include "verbs/create/mr_register.h"
 #include "verbs/create/mr_special.h"
 #include "verbs/memory/dmah.h"
-#include "verbs/memory/mr.h"
 
 enum {
     FROM_FILE = NEWER_MR_FD | NEWER_MR_FD_OFFSET,

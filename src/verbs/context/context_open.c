@@ -13,7 +13,6 @@
 #include "diag/log.h"
 #include "diag/sentence.h"
 #include "events/refusal.h"
-#include "process/port.h"
 #include "process/port_state.h"
 #include "verbs/context/device.h"
 #include "verbs/context/import.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "events/refusal.h"
-#include "process/poller.h"
 #include "verbs/create/async_get.h"
 #include "verbs/disturb/disturb.h"
 #include "verbs/object/acknowledgements.h"

@@ -13,7 +13,6 @@
 #include "verbs/memory/cuda.h"
 #include "verbs/memory/dm.h"
 #include "verbs/memory/mr.h"
-#include "verbs/memory/mw.h"
 #include "verbs/memory/past_regions.h"
 #include "verbs/memory/publish.h"
 #include "verbs/memory/quiesce.h"

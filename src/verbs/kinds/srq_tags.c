@@ -12,7 +12,6 @@
 #include "facts/fill.h"
 #include "verbs/kinds/kinds.h"
 #include "verbs/life/qp_owner.h"
-#include "verbs/object/async.h"
 #include "verbs/qp/qp_direct.h"
 #include "verbs/qp/qp_doors.h"
 #include "verbs/queue/cq_poll.h"

@@ -1,14 +1,11 @@
 #include "verbs/life/qp_create.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "adverse/adverse.h"
 #include "config/link_layer.h"
 #include "config/settings.h"
 #include "events/refusal.h"
-#include "process/port.h"
 #include "profile/profile.h"
 #include "runtime/qpns.h"
 #include "verbs/disturb/disturb.h"
@@ -24,7 +21,6 @@
 #include "verbs/queue/cq.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"
-#include "verbs/send/multicast.h"
 #include "verbs/send/qp_ex.h"
 
 enum {

@@ -1,14 +1,12 @@
 #include "verbs/life/qp_modify.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/read_clock.h"
 #include "config/device_state.h"
 #include "config/link_layer.h"
 #include "events/refusal.h"
-#include "events/words.h"
 #include "process/helper.h"
 #include "process/port.h"
 #include "process/progress.h"
@@ -20,7 +18,6 @@
 #include "verbs/ask/qp_story_kept.h"
 #include "verbs/life/qp_ends.h"
 #include "verbs/life/qp_refuse.h"
-#include "verbs/object/async.h"
 #include "verbs/object/context.h"
 #include "verbs/qp/qp_direct.h"
 #include "verbs/qp/qp_doors.h"
@@ -32,7 +29,6 @@
 #include "verbs/queue/cq_poll.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"
-#include "verbs/send/ah.h"
 #include "verbs/send/rate_limit.h"
 #include "verbs/send/route.h"
 #include "verbs/send/transmit.h"

@@ -10,7 +10,6 @@
 #include "verbs/create/async_get.h"
 #include "verbs/disturb/disturb.h"
 #include "verbs/life/qp_ends.h"
-#include "verbs/memory/mw.h"
 #include "verbs/object/acknowledgements.h"
 #include "verbs/object/domain.h"
 #include "verbs/qp/mw_bind.h"

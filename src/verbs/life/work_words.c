@@ -3,17 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "events/words.h"
 #include "transport/request.h"
 #include "transport/scatter.h"
 #include "verbs/ask/qp_story.h"
 #include "verbs/ask/qp_story_report.h"
-#include "verbs/memory/mr.h"
 #include "verbs/memory/rkeys.h"
 #include "verbs/object/process_objects.h"
-#include "verbs/qp/qp_datapath.h"
 #include "verbs/qp/qp_memory.h"
-#include "verbs/qp/qp_path.h"
 
 /* Adds the cause, as stories have it. */
 static void add_cause(struct tell_numbers *to, const struct story_error *error)

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/random.h"
-#include "verbs/memory/mr.h"
 
 enum { CHUNK = 4096, INDICES = 1 << 24, CHUNKS = INDICES / CHUNK };
 

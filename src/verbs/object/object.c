@@ -1,7 +1,6 @@
 #include "verbs/object/object.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "calls/handle.h"
 #include "config/settings.h"

@@ -1,6 +1,5 @@
 #include "verbs/qp/qp_error.h"
 
-#include "base/container.h"
 #include "verbs/object/async.h"
 #include "verbs/qp/qp_direct.h"
 #include "verbs/qp/qp_doors.h"

@@ -1,17 +1,8 @@
+#include "verbs/queue/cq_entries.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/uncancelled.h"
-#include "diag/log.h"
-#include "link/fence.h"
-#include "process/poller.h"
-#include "verbs/object/async.h"
-#include "verbs/object/domain.h"
-#include "verbs/queue/comp_channel.h"
-#include "verbs/queue/cq_entries.h"
-#include "verbs/queue/cq_event.h"
 
 void cq_consumer_wait(struct cq *cq)
 {

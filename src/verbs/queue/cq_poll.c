@@ -1,15 +1,8 @@
 #include "verbs/queue/cq_poll.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/likely.h"
-#include "diag/log.h"
 #include "process/poller.h"
-#include "verbs/object/async.h"
 #include "verbs/object/disturbance.h"
-#include "verbs/object/domain.h"
-#include "verbs/queue/comp_channel.h"
 #include "verbs/queue/cq_entries.h"
 #include "verbs/queue/cq_event.h"
 

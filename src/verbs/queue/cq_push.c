@@ -1,17 +1,10 @@
 #include "verbs/queue/cq_push.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/read_clock.h"
 #include "diag/log.h"
 #include "diag/sentence.h"
-#include "process/poller.h"
-#include "verbs/object/acknowledgements.h"
 #include "verbs/object/async.h"
 #include "verbs/object/disturbance.h"
-#include "verbs/object/domain.h"
-#include "verbs/queue/comp_channel.h"
 #include "verbs/queue/cq_entries.h"
 #include "verbs/queue/cq_event.h"
 #include "verbs/queue/cq_note.h"

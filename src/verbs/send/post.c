@@ -16,7 +16,6 @@
 #include "verbs/qp/mw_bind.h"
 #include "verbs/qp/qp_doors.h"
 #include "verbs/qp/qp_tell.h"
-#include "verbs/queue/receive_queue.h"
 #include "verbs/send/operations.h"
 #include "verbs/send/post.h"
 #include "verbs/send/transmit.h"

@@ -1,6 +1,5 @@
 #include "verbs/send/rate_limit.h"
 
-#include "diag/log.h"
 #include "runtime/clock.h"
 #include "verbs/qp/qp_doors.h"
 #include "verbs/qp/qp_engine.h"

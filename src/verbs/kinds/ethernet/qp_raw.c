@@ -11,7 +11,6 @@
 #include "verbs/life/qp_endpoint.h"
 #include "verbs/life/qp_owner.h"
 #include "verbs/qp/qp_datapath.h"
-#include "verbs/queue/receive_queue.h"
 #include "verbs/send/operations.h"
 
 enum {

@@ -11,7 +11,6 @@
 #include "verbs/kinds/kinds.h"
 #include "verbs/kinds/xrc/xrcd.h"
 #include "verbs/life/qp_owner.h"
-#include "verbs/object/async.h"
 #include "verbs/object/process_objects.h"
 #include "verbs/qp/qp_datapath.h"
 #include "verbs/qp/qp_error.h"

@@ -1,7 +1,6 @@
 #include "verbs/kinds/xrc/xrc_recv.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "events/refusal.h"
 #include "runtime/qpns.h"
