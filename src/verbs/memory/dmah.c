@@ -49,8 +49,7 @@ static int dmah_check(const struct newer_dmah_init_attr *attr)
 
 static void dmah_destroy_left(struct object *object)
 {
-    struct dmah *dmah = object_whole(object);
-    dmah_deallocate(&dmah->ibv);
+    dmah_deallocate(object_whole(object));
 }
 
 static const struct object_class dmah_class = {

@@ -29,8 +29,7 @@ static struct counters *counters_of(struct ibv_counters *ibv)
 
 static void counters_destroy_left(struct object *object)
 {
-    struct counters *counters = object_whole(object);
-    counters_destroy(&counters->ibv);
+    counters_destroy(object_whole(object));
 }
 
 static const struct object_class counters_class = {
@@ -68,19 +67,14 @@ int counters_destroy(struct ibv_counters *ibv)
 
 static int add_point(struct counters *counters, const struct ibv_counter_attach_attr *attr)
 {
+    if (counters->object.uses)
+        return refuse(EBUSY, REASON_FLOW_COUNTERS_BOUND, "the counters have %u flows", counters->object.uses);
     struct point *points = realloc(counters->points, (counters->count + 1) * sizeof *points);
     if (!points)
         return ENOMEM;
     counters->points = points;
     points[counters->count++] = (struct point){attr->counter_desc, attr->index};
     return 0;
-}
-
-static int attach_point(struct counters *counters, const struct ibv_counter_attach_attr *attr)
-{
-    if (counters->object.uses)
-        return refuse(EBUSY, REASON_FLOW_COUNTERS_BOUND, "the counters have %u flows", counters->object.uses);
-    return add_point(counters, attr);
 }
 
 /* `flow` is for attaching to a flow that exists already, which is an alternative to naming the counters in its
@@ -98,7 +92,7 @@ int counters_attach(struct ibv_counters *ibv, struct ibv_counter_attach_attr *at
         return refuse(EINVAL, REASON_COUNTER_INDEX, "index is %u, and indices go up to %u", attr->index,
                       COUNTER_INDICES - 1);
     control_lock(counters->object.context);
-    int error = attach_point(counters, attr);
+    int error = add_point(counters, attr);
     control_unlock(counters->object.context);
     return error;
 }

@@ -11,8 +11,7 @@
 
 static void td_destroy_left(struct object *object)
 {
-    struct td *td = object_whole(object);
-    domain_deallocate_td(&td->ibv);
+    domain_deallocate_td(object_whole(object));
 }
 
 static const struct object_class td_class = {
@@ -76,11 +75,11 @@ static void domain_fill(struct parent_domain *domain, const struct ibv_parent_do
         domain->context = attr->pd_context;
 }
 
-static void domain_destroy_left(struct object *object)
+static void pd_destroy_left(struct object *object)
 {
     struct pd *pd = object_whole(object);
     pd->ibv.handle = object->handle;
-    domain_deallocate(&pd->ibv);
+    domain_deallocate_pd(&pd->ibv);
 }
 
 static const struct object_class domain_class = {
@@ -88,7 +87,7 @@ static const struct object_class domain_class = {
     .name = "parent domain",
     .offset = offsetof(struct pd, object),
     .shared = true,
-    .destroy = domain_destroy_left,
+    .destroy = pd_destroy_left,
 };
 
 /* The public handle is the protection domain's, which is the object when the handle is imported. */
@@ -116,7 +115,8 @@ struct ibv_pd *domain_allocate(struct ibv_context *ibv, struct ibv_parent_domain
     return &domain->pd.ibv;
 }
 
-int domain_deallocate(struct ibv_pd *ibv)
+/* ibv_dealloc_pd(3) of a parent domain: EBUSY while objects use it. */
+static int domain_deallocate(struct ibv_pd *ibv)
 {
     struct parent_domain *domain = domain_of(ibv);
     struct context *context = domain->pd.object.context;
@@ -185,13 +185,6 @@ void domain_abandon(struct context *context)
     LIST_FOREACH (object, &context->objects[OBJECT_PARENT_DOMAIN], siblings)
         ((struct parent_domain *)object_whole(object))->abandoned = true;
     control_unlock(context);
-}
-
-static void pd_destroy_left(struct object *object)
-{
-    struct pd *pd = object_whole(object);
-    pd->ibv.handle = object->handle;
-    domain_deallocate_pd(&pd->ibv);
 }
 
 const struct object_class pd_class = {

@@ -80,9 +80,6 @@ int domain_deallocate_td(struct ibv_td *); /* EBUSY while a parent domain has it
  * one allocator only, with unknown bits; ENOMEM. A parent domain of a parent domain has the same protection domain. */
 struct ibv_pd *domain_allocate(struct ibv_context *, struct ibv_parent_domain_init_attr *);
 
-/* ibv_dealloc_pd(3) of a parent domain: EBUSY while objects use it. */
-int domain_deallocate(struct ibv_pd *);
-
 /* The parent domain, or NULL. */
 static inline struct parent_domain *domain_of(struct ibv_pd *pd)
 {

@@ -73,21 +73,13 @@ uint32_t object_add(struct context *context, struct object *object, const struct
     return handle;
 }
 
-/* The process of the context may have ended with it. */
-static int refuse_left(const struct object *object)
-{
-    return refuse(ENOENT, REASON_HANDLE, "the " OBJECT_NAMED ", which was destroyed when its device was closed",
-                  object->class->name, object->handle);
-}
-
 /* 0, or the errno with which the object stays. */
 static int check_leave(const struct object *object, uint32_t handle)
 {
-    if (handle == object->handle && object->gone)
+    if (!object_is_known(object, handle))
+        return refused(ENOENT);
+    if (object->gone)
         return refuse(ENOENT, REASON_HANDLE, "the " OBJECT_NAMED ", which was destroyed", object->class->name, handle);
-    if (handle != object->handle)
-        return refuse(ENOENT, REASON_HANDLE, "a " OBJECT_NAMED ", which was made as %u", object->class->name, handle,
-                      object->handle);
     if (object->uses)
         return refuse(EBUSY, REASON_IN_USE, "the " OBJECT_NAMED " has %u user%s", object->class->name, handle,
                       object->uses, plural(object->uses));
@@ -96,8 +88,9 @@ static int check_leave(const struct object *object, uint32_t handle)
 
 int object_leave(struct object *name, uint32_t handle, struct object *parent)
 {
-    if (!name->context->process)
-        return refuse_left(name);
+    if (!name->context->process) /* it may have ended with the context */
+        return refuse(ENOENT, REASON_HANDLE, "the " OBJECT_NAMED ", which was destroyed when its device was closed",
+                      name->class->name, name->handle);
     lock_assert_held(&name->context->process->control);
     struct object *object = object_origin(name);
     int error = check_leave(object, handle);

@@ -60,8 +60,7 @@ static int comp_cntr_end(struct comp_cntr *counter, uint32_t handle)
 
 static void comp_cntr_destroy_left(struct object *object)
 {
-    struct comp_cntr *counter = object_whole(object);
-    comp_cntr_end(counter, object->handle);
+    comp_cntr_end(object_whole(object), object->handle);
 }
 
 static const struct object_class comp_cntr_class = {

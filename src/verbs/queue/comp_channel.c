@@ -12,8 +12,7 @@
 
 static void channel_destroy_left(struct object *object)
 {
-    struct comp_channel *channel = object_whole(object);
-    comp_channel_destroy(&channel->ibv);
+    comp_channel_destroy(object_whole(object));
 }
 
 static void channel_inherit(struct object *object)

@@ -147,8 +147,7 @@ static struct xrc_domain *find_or_make(struct context *context, const struct sta
 
 static void xrcd_destroy_left(struct object *object)
 {
-    struct xrcd *xrcd = object_whole(object);
-    xrcd_close(&xrcd->ibv);
+    xrcd_close(object_whole(object));
 }
 
 static const struct object_class xrcd_class = {
