@@ -82,16 +82,11 @@ int async_get(struct ibv_context *ibv, struct ibv_async_event *out)
     return -1;
 }
 
-/* Returns true in the child of a fork: a thread that does not exist may hold the lock, and destroying never waits. */
-static bool is_inherited(const struct object *object)
-{
-    return object->context->process->inherited;
-}
-
+/* Does nothing in the child of a fork: a thread that does not exist may hold the lock, and destroying never waits. */
 void async_acknowledge(struct ibv_async_event *event)
 {
     struct tally tally;
-    if (!find_tally(event, &tally) || is_inherited(tally.object))
+    if (!find_tally(event, &tally) || tally.object->context->process->inherited)
         return;
     pthread_mutex_lock(tally.mutex);
     ++*tally.acknowledged;

@@ -14,7 +14,6 @@
 #include "verbs/queue/cq_entries.h"
 #include "verbs/queue/cq_event.h"
 #include "verbs/queue/cq_ex.h"
-#include "verbs/queue/cq_note.h"
 #include "verbs/queue/cq_push.h"
 
 enum {
@@ -117,7 +116,7 @@ static void cq_release(struct cq *cq)
 {
     calls_leave(&cq->calls);
     cq_disturb_end(cq);
-    cq_note_release(cq);
+    free(cq->told.events);
     pthread_mutex_destroy(&cq->ibv.mutex);
     pthread_cond_destroy(&cq->ibv.cond);
     domain_give_back(&cq->memory);
@@ -186,22 +185,17 @@ struct ibv_cq_ex *cq_create(struct ibv_context *ibv, struct ibv_cq_init_attr_ex 
 }
 
 /* ibv_destroy_cq(3): every event that was fetched must have been acknowledged. */
-static void wait_for_acknowledgements(struct cq *cq, uint32_t completions, uint32_t asyncs)
-{
-    struct ibv_cq *ibv = &cq->ibv;
-    acknowledgements_wait(&cq->object, &ibv->mutex, &ibv->cond, &ibv->comp_events_completed, completions);
-    acknowledgements_wait(&cq->object, &ibv->mutex, &ibv->cond, &ibv->async_events_completed, asyncs);
-}
-
 static void forget_events(struct cq *cq)
 {
+    struct ibv_cq *ibv = &cq->ibv;
     lock_take(&cq->process->progress);
     cq_event_forget(cq);
     cq_disturb_stop(cq);
     lock_release(&cq->process->progress);
     uint32_t fetched = cq->channel ? comp_channel_withdraw(cq->channel, cq) : 0;
     async_withdraw(cq->object.context, cq);
-    wait_for_acknowledgements(cq, fetched, cq->async_fetched);
+    acknowledgements_wait(&cq->object, &ibv->mutex, &ibv->cond, &ibv->comp_events_completed, fetched);
+    acknowledgements_wait(&cq->object, &ibv->mutex, &ibv->cond, &ibv->async_events_completed, cq->async_fetched);
 }
 
 int cq_destroy(struct ibv_cq *ibv)

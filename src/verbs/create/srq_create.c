@@ -194,13 +194,6 @@ struct ibv_srq *srq_create_ex(struct ibv_context *context, struct ibv_srq_init_a
     return create_of_kind(kind, init);
 }
 
-static void wait_for_acknowledgements(struct srq *srq)
-{
-    struct ibv_srq *ibv = &srq->ibv;
-    async_withdraw(srq->object.context, srq);
-    acknowledgements_wait(&srq->object, &ibv->mutex, &ibv->cond, &ibv->events_completed, srq->async_fetched);
-}
-
 int srq_destroy(struct ibv_srq *ibv)
 {
     struct srq *srq = (struct srq *)ibv;
@@ -214,8 +207,10 @@ int srq_destroy(struct ibv_srq *ibv)
     control_unlock(context);
     if (error)
         return error;
-    if (!context->process->inherited)
-        wait_for_acknowledgements(srq);
+    if (!context->process->inherited) {
+        async_withdraw(context, srq);
+        acknowledgements_wait(&srq->object, &ibv->mutex, &ibv->cond, &ibv->events_completed, srq->async_fetched);
+    }
     srq_release(srq);
     return 0;
 }

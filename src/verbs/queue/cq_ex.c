@@ -147,14 +147,6 @@ static unsigned int read_wc_flags(struct ibv_cq_ex *cq)
     return cq_of(cq)->current.flags;
 }
 
-/* Reading a field that was not requested at creation is a mistake of the program: the log reports it, and the program
- * gets the value that the batch has, if any (a jump through NULL would explain less; who wants the jump chooses a
- * profile, or null-readers of the adverse adapter). */
-static void warn_of(const char *call, const char *flag)
-{
-    refuse_in(call, EINVAL, REASON_CQ_FIELD, "wc_flags lacks %s", flag);
-}
-
 #define FIELD(type, name, value)                                                                                       \
     static type name(struct ibv_cq_ex *cq)                                                                             \
     {                                                                                                                  \
@@ -179,11 +171,13 @@ static void read_tm_info(struct ibv_cq_ex *cq, struct ibv_wc_tm_info *info)
     info->priv = cq_of(cq)->current.tag_private;
 }
 
-/* Readers for CQs that lack the flag. */
+/* Readers for CQs that lack the flag. Reading a field that was not requested at creation is a mistake of the program:
+ * the log reports it, and the program gets the value that the batch has, if any (a jump through NULL would explain
+ * less; who wants the jump chooses a profile, or null-readers of the adverse adapter). */
 #define READER(type, name, flag, parameters, arguments)                                                                \
     static type name##_unasked parameters                                                                              \
     {                                                                                                                  \
-        warn_of("ibv_wc_" #name, "IBV_WC_EX_WITH_" #flag);                                                             \
+        refuse_in("ibv_wc_" #name, EINVAL, REASON_CQ_FIELD, "wc_flags lacks IBV_WC_EX_WITH_%s", #flag);                \
         return name arguments;                                                                                         \
     }
 #include "calls/verbs.def"

@@ -6,6 +6,3 @@
 
 /* Keeps the event, with its fields. Under cq->lock. */
 void cq_note(struct cq *, enum event, uint64_t a, uint64_t b);
-
-/* Gives the memory of the events back. */
-void cq_note_release(struct cq *);

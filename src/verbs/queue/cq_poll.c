@@ -49,16 +49,11 @@ void cq_wait_for_round(const struct cq *cq, uint32_t round)
     }
 }
 
-/* Returns true if this thread is between start_poll and end_poll: it holds the consumer lock already. */
-static bool in_own_batch(const struct cq *cq)
-{
-    return atomic_load_explicit(&cq->batch_owner, memory_order_relaxed) == (uintptr_t)pthread_self();
-}
-
-/* Kept apart, so that a poll that finds nothing saves few registers. */
+/* Kept apart, so that a poll that finds nothing saves few registers. A thread between start_poll and end_poll holds the
+ * consumer lock already. */
 cold static int take_entries(struct cq *cq, int count, struct ibv_wc *wc)
 {
-    bool nested = in_own_batch(cq);
+    bool nested = atomic_load_explicit(&cq->batch_owner, memory_order_relaxed) == (uintptr_t)pthread_self();
     if (!nested)
         cq_consumer_lock(cq);
     int taken = take_many(cq, count, wc);

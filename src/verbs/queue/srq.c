@@ -28,15 +28,10 @@ void srq_note_empty(struct srq *srq, uint32_t qp_number)
     lock_release(&srq->queue.lock);
 }
 
-static void note_event(struct srq *srq, enum ibv_event_type type)
+void srq_raise(struct srq *srq, enum ibv_event_type type)
 {
     lock_take(&srq->queue.lock);
     note_with_count(srq, EVENT_SRQ_EVENT, type);
     lock_release(&srq->queue.lock);
-}
-
-void srq_raise(struct srq *srq, enum ibv_event_type type)
-{
-    note_event(srq, type);
     async_raise(srq->object.context, (struct ibv_async_event){.element.srq = &srq->ibv, .event_type = type});
 }
