@@ -28,8 +28,9 @@ struct srq_tags {
 };
 
 /* Untouched pages of the mapping cost nothing, so a list may be made far larger than it is used. */
-static int srq_tags_create(struct srq *srq, struct ibv_tm_cap *cap)
+static int srq_tags_make(struct srq *srq, struct ibv_srq_init_attr_ex *init)
 {
+    const struct ibv_tm_cap *cap = &init->tm_cap;
     if (!cap->max_num_tags || cap->max_num_tags > SRQ_TAGS_MAX)
         return refuse(EINVAL, REASON_TM_TAGS, "max_num_tags is %u, and must be 1 to %u", cap->max_num_tags,
                       SRQ_TAGS_MAX);
@@ -65,11 +66,6 @@ static void srq_tags_destroy(struct srq *srq)
 static void srq_tags_inherit(struct srq *srq)
 {
     lock_inherit(&srq->tags->lock);
-}
-
-static int srq_tags_make(struct srq *srq, struct ibv_srq_init_attr_ex *init)
-{
-    return srq_tags_create(srq, &init->tm_cap);
 }
 
 static enum reason srq_tags_refuse(const struct qp_kind *kind)
@@ -245,28 +241,20 @@ static void srq_tags_dropped(struct engine_owner *owner, const struct packet *pa
     lock_release(&tags->lock);
 }
 
-/* Ends work of a rendezvous. False, and nothing was done: the work is the program's. */
-static bool end_work(struct engine_owner *owner, const struct send_wqe *work, enum ibv_wc_status status,
-                     enum reason reason)
+/* Ends work of a rendezvous, or the program's. */
+static void srq_tags_sent(struct engine_owner *owner, const struct send_wqe *work, enum ibv_wc_status status,
+                          enum reason reason)
 {
     struct qp *qp = qp_of_owner(owner);
     struct srq_tags *tags = qp->uses.srq->tags;
     struct tags_event event;
     if (!tags_owns(work))
-        return false;
+        return qp_owner_sent(owner, work, status, reason);
     qp_tags(qp)->working--;
     lock_take(&tags->lock);
     if (tags_sent(&tags->tags, &qp_tags(qp)->port, work, status, reason, &event))
         complete(qp->uses.srq, &event, qp->number, ENDED_TAGGED);
     lock_release(&tags->lock);
-    return true;
-}
-
-static void srq_tags_sent(struct engine_owner *owner, const struct send_wqe *work, enum ibv_wc_status status,
-                          enum reason reason)
-{
-    if (!end_work(owner, work, status, reason))
-        qp_owner_sent(owner, work, status, reason);
 }
 
 /* -- what a queue pair does for its rendezvous */

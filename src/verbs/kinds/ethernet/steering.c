@@ -195,18 +195,13 @@ static void apply(struct passage *passage, const struct flow *flow)
     deliver(passage, flow->qp);
 }
 
-static void enter_device(struct passage *passage, unsigned device)
-{
-    passage->device = device;
-    passage->taken = passage->dropped = false;
-}
-
 static void steer(const struct flow_list *rules, struct passage *passage)
 {
     struct flow *flow;
     TAILQ_FOREACH (flow, rules, next) {
         if (flow->device != passage->device)
-            enter_device(passage, flow->device);
+            passage->taken = passage->dropped = false;
+        passage->device = flow->device;
         if (is_too_late(passage, flow) || (flow->multicast_only && !passage->multicast))
             continue;
         if (flow_matches(&flow->rule, passage->frame.ether))

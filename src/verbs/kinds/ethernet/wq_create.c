@@ -229,17 +229,12 @@ struct ibv_wq *wq_create(struct ibv_context *ibv, struct ibv_wq_init_attr *attr)
     return refused_null(error);
 }
 
-static void reset(struct wq *wq)
-{
-    engine_reset(qp_engine(wq->queue));
-    receive_queue_clear(&wq->queue->receives.own);
-    set_state(wq, IBV_WQS_RESET);
-}
-
 static void enter_state(struct wq *wq, enum ibv_wq_state to)
 {
     if (to == IBV_WQS_RESET) {
-        reset(wq);
+        engine_reset(qp_engine(wq->queue));
+        receive_queue_clear(&wq->queue->receives.own);
+        set_state(wq, IBV_WQS_RESET);
     } else if (to == IBV_WQS_ERR) {
         if (wq->ibv.state != IBV_WQS_ERR)
             to_error(wq);
@@ -285,12 +280,6 @@ static void change_flags(struct engine *engine, const struct ibv_wq_attr *attr)
     engine_configure(engine, &settings);
 }
 
-static void withdraw_completions(struct wq *wq)
-{
-    cq_withdraw(wq->queue->uses.receive_cq, wq->queue->number);
-    receive_queue_settle(&wq->queue->receives.own);
-}
-
 int wq_modify(struct ibv_wq *ibv, struct ibv_wq_attr *attr)
 {
     struct wq *wq = wq_of(ibv);
@@ -303,8 +292,10 @@ int wq_modify(struct ibv_wq *ibv, struct ibv_wq_attr *attr)
     if (!error && attr->attr_mask & IBV_WQ_ATTR_STATE)
         enter_state(wq, attr->wq_state);
     lock_release(&wq->queue->lock);
-    if (!error && attr->attr_mask & IBV_WQ_ATTR_STATE && attr->wq_state == IBV_WQS_RESET)
-        withdraw_completions(wq);
+    if (!error && attr->attr_mask & IBV_WQ_ATTR_STATE && attr->wq_state == IBV_WQS_RESET) {
+        cq_withdraw(wq->queue->uses.receive_cq, wq->queue->number);
+        receive_queue_settle(&wq->queue->receives.own);
+    }
     return error;
 }
 
