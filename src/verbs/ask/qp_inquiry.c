@@ -299,14 +299,12 @@ static bool start(struct qp *qp, const struct packet *refusal, nanos now)
     inquiry->question.socket = -1;
     qp->told.inquiry = inquiry;
     qp->told.known = inquiry->words;
-    if (refusal) {
+    if (refusal)
         keep_refusal(inquiry, refusal);
-        turn_to(qp, inquiry, now);
-    } else if (qp_port_is_down(qp)) {
+    if (!refusal && qp_port_is_down(qp))
         conclude(qp, inquiry, (struct known){0});
-    } else {
+    else
         turn_to(qp, inquiry, now);
-    }
     return inquiry->waits;
 }
 

@@ -110,7 +110,6 @@ int device_query_ex(struct ibv_context *ibv, const struct ibv_query_device_ex_in
     struct ibv_device_attr_ex all = {
         .completion_timestamp_mask = UINT64_MAX,
         .hca_core_clock = DEVICE_CLOCK_KHZ,
-        .device_cap_flags_ex = 0,
         .max_dm_size = limits->max_dm,
         .odp_caps =
             {
@@ -304,10 +303,8 @@ int device_query_rt_values(struct ibv_context *ibv, struct ibv_values_ex *values
 {
     if (values->comp_mask & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK)
         return refuse(EINVAL, REASON_UNKNOWN_BITS, "comp_mask is 0x%x", values->comp_mask);
-    if (values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK) {
-        /* completion timestamps count nanoseconds of the same clock; a timespec is how ibv_query_rt_values_ex(3) has it
-         */
+    /* completion timestamps count nanoseconds of the same clock; a timespec is how ibv_query_rt_values_ex(3) has it */
+    if (values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK)
         clock_gettime(CLOCK_MONOTONIC, &values->raw_clock);
-    }
     return 0;
 }

@@ -113,17 +113,12 @@ static void spoil_error(struct cq_held *held, struct completion *entry)
     adverse_note(ADVERSE_ERROR_FIELDS);
 }
 
-static bool tells_length(const struct completion *entry)
-{
-    return entry->opcode != IBV_WC_SEND && entry->opcode != IBV_WC_RDMA_WRITE;
-}
-
 /* Sets undefined fields of a success; only datagrams have a source. */
 static void spoil_unsaid(struct cq_held *held, struct completion *entry)
 {
     if (!(entry->flags & (IBV_WC_WITH_IMM | IBV_WC_WITH_INV)))
         entry->immediate_or_key = draw_any(held);
-    if (!tells_length(entry))
+    if (entry->opcode == IBV_WC_SEND || entry->opcode == IBV_WC_RDMA_WRITE)
         entry->length = draw_any(held);
     if (entry->opcode & IBV_WC_RECV && !entry->source)
         entry->source = draw_any(held) & 0xffffff;
@@ -243,18 +238,13 @@ static void make(struct cq *cq)
     cq->moderation.disturbance = &held->hooks;
 }
 
-/* Returns true if arming raises no event for entries that are there, as the user's choice of an adapter has it. */
-static bool arms_for_new_entries(void)
-{
-    const struct profile *profile = setting_profile();
-    if (adverse_shows(ADVERSE_NEW_ENTRIES))
-        adverse_note(ADVERSE_NEW_ENTRIES);
-    return adverse_shows(ADVERSE_NEW_ENTRIES) || (profile && profile_value(profile, PROFILE_arms, 0));
-}
-
 void cq_choose_events(struct cq *cq)
 {
-    cq->moderation.only_new = arms_for_new_entries();
+    const struct profile *profile = setting_profile();
+    bool adverse = adverse_shows(ADVERSE_NEW_ENTRIES);
+    if (adverse)
+        adverse_note(ADVERSE_NEW_ENTRIES);
+    cq->moderation.only_new = adverse || (profile && profile_value(profile, PROFILE_arms, 0));
 }
 
 void cq_disturb(struct cq *cq)

@@ -27,11 +27,6 @@ static bool may_be_shared(const void *memory)
     return !read || entry & not_anonymous;
 }
 
-static bool is_aligned(const void *memory)
-{
-    return (uintptr_t)memory % WORD == 0;
-}
-
 static bool change_at_once(const struct packet *packet, void *memory, uint64_t *found)
 {
     if (op_operation(packet->opcode) == OPERATION_COMPARE_SWAP)
@@ -63,21 +58,16 @@ static bool change_slowly(const struct packet *packet, void *memory, uint64_t *f
     return value == *found || guarded_copy(memory, &value, WORD);
 }
 
-static bool store_word(const struct packet *packet, void *memory)
-{
-    return payload_copy(&packet->payload, 0, &(struct iovec){memory, WORD}, 1);
-}
-
 bool qp_adverse_changes(struct qp *qp, const struct packet *packet, void *memory, uint64_t *found)
 {
     lock_assert_held(&qp->lock);
     bool stores = op_operation(packet->opcode) == OPERATION_ATOMIC_WRITE;
-    bool at_once = !stores && is_aligned(memory) && may_be_shared(memory);
+    bool at_once = !stores && (uintptr_t)memory % WORD == 0 && may_be_shared(memory);
     uint64_t rounds = adverse_draw(&qp_adverse_of(qp)->source, PAUSE);
     if (!stores && !at_once)
         adverse_note(ADVERSE_TORN);
     lock_take(&executing);
-    bool changed = stores    ? store_word(packet, memory)
+    bool changed = stores    ? payload_copy(&packet->payload, 0, &(struct iovec){memory, WORD}, 1)
                    : at_once ? change_at_once(packet, memory, found)
                              : change_slowly(packet, memory, found, rounds);
     lock_release(&executing);

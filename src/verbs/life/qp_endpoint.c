@@ -1,6 +1,5 @@
 #include "verbs/life/qp_endpoint.h"
 
-/* A queue pair as the loop sees it. */
 #include "base/container.h"
 #include "base/likely.h"
 #include "process/forward.h"
@@ -80,7 +79,7 @@ static void expire(struct qp *qp, nanos now)
     bool silent = qp_is_reliable(qp) && engine_is_due(qp_engine(qp), now); /* for all of the ACK timer */
     if (qp_inquiry_is_of_refusal(qp))
         take_refusal(qp, now);
-    else if (qp_engine_deadline(qp) <= now) /* otherwise the rate lets it continue */
+    else if (engine_deadline(qp_engine(qp)) <= now) /* otherwise the rate lets it continue */
         expire_engine(qp, now);
     else if (qp_inquiry_waits(qp)) /* the peer has answered after all */
         qp_inquiry_end(qp);

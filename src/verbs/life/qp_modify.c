@@ -262,21 +262,16 @@ static bool is_moved(const struct qp *qp)
     return !qp->path.local || !link_layer_is_local(qp->object.context->device, &qp->attr.ah_attr);
 }
 
-/* The old peer may be fetching a payload, which must not land there after the new one has got it. */
-static void leave_path(struct qp *qp)
-{
-    qp_withdraw_references(qp);
-    qp_forget_peer(qp);
-}
-
 /* Sets the way of the new address vector. A device without a network leads to no other host: then packets are lost and
  * timers do the rest. */
 static int set_path(struct qp *qp)
 {
     const struct context *context = qp->object.context;
     bool infiniband = link_layer_is_infiniband(context->device);
-    if (is_moved(qp))
-        leave_path(qp);
+    if (is_moved(qp)) {
+        qp_withdraw_references(qp); /* what the old peer is fetching must not land there after the new one has got it */
+        qp_forget_peer(qp);
+    }
     qp->path.local = link_layer_is_local(context->device, &qp->attr.ah_attr);
     qp->path.lid = infiniband ? qp->attr.ah_attr.dlid : 0;
     qp->path.sl = infiniband ? qp->attr.ah_attr.sl : 0;

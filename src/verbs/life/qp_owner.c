@@ -288,8 +288,7 @@ void qp_owner_failed(struct engine_owner *owner, bool sqe)
     struct qp *qp = qp_of_owner(owner);
     if (sqe) {
         qp_enter(qp, IBV_QPS_SQE);
-        qp_story_keep(qp);
-        return;
+        return qp_story_keep(qp);
     }
     qp_end_lateness(qp);
     qp_unpublish_failed(qp);

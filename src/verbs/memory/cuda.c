@@ -81,11 +81,6 @@ bool cuda_is_loaded(void)
     return loaded;
 }
 
-static struct cuda_device *whole(void *device)
-{
-    return device;
-}
-
 /* A thread that captures a stream forbids others what might wait for it, unless they say that they don't. */
 static int enter_context(const struct cuda_device *device)
 {
@@ -107,21 +102,21 @@ static bool note_result(struct cuda_device *device, int result)
 
 static bool copy_out(void *device, void *stage, const void *from, size_t length)
 {
-    struct cuda_device *of = whole(device);
+    struct cuda_device *of = device;
     int entered = enter_context(of);
     return note_result(of, entered ? entered : driver.cuMemcpyDtoHAsync_v2(stage, (uintptr_t)from, length, of->stream));
 }
 
 static bool copy_in(void *device, void *to, const void *stage, size_t length)
 {
-    struct cuda_device *of = whole(device);
+    struct cuda_device *of = device;
     int entered = enter_context(of);
     return note_result(of, entered ? entered : driver.cuMemcpyHtoDAsync_v2((uintptr_t)to, stage, length, of->stream));
 }
 
 static bool fence(void *device)
 {
-    struct cuda_device *of = whole(device);
+    struct cuda_device *of = device;
     int entered = enter_context(of);
     return note_result(of, entered ? entered : driver.cuStreamSynchronize(of->stream));
 }
@@ -136,7 +131,7 @@ static bool is_device_memory(const void *at)
 /* Called only when a copy has failed; the driver may still know the memory when its context is gone. */
 static bool is_there(void *device, const void *at, size_t length)
 {
-    struct cuda_device *of = whole(device);
+    struct cuda_device *of = device;
     const uint8_t *last = (const uint8_t *)at + length - 1;
     return is_device_memory(at) && is_device_memory(last) && copy_out(of, of->foreign.stage, at, 1) &&
            copy_out(of, of->foreign.stage, last, 1) && fence(of);

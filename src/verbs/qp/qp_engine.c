@@ -25,14 +25,9 @@ bool qp_has_output(const struct qp *qp)
     return engine_has_output(qp_engine(qp)) || tags_have_work(&qp_tags(qp)->port);
 }
 
-nanos qp_engine_deadline(const struct qp *qp)
-{
-    return engine_deadline(qp_engine(qp));
-}
-
 nanos qp_deadline(const struct qp *qp)
 {
-    nanos deadline = qp_engine_deadline(qp);
+    nanos deadline = engine_deadline(qp_engine(qp));
     const struct disturbance *disturbance = qp_datapath(qp)->disturbance;
     if (qp_is_watched(qp) && qp->rate_limit.wake < deadline)
         deadline = qp->rate_limit.wake;

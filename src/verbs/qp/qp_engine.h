@@ -18,8 +18,6 @@ static inline void qp_expire_by(struct qp *qp, nanos at)
     schedule_by(&qp->process->schedule, &qp_endpoint(qp)->timer, at);
 }
 
-nanos qp_engine_deadline(const struct qp *);
-
 /* The engine's deadline, or when the queue pair's rate or the members of a multicast group let it continue, whichever
  * is sooner. */
 nanos qp_deadline(const struct qp *);

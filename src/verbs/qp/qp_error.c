@@ -20,9 +20,8 @@ void qp_raise_now(struct qp *qp, enum ibv_event_type type)
     struct qp *handle;
     LIST_FOREACH (handle, &qp->xrc.handles, xrc.handle)
         async_raise(handle->object.context, (struct ibv_async_event){.element.qp = &handle->ibv, .event_type = type});
-    if (qp->traits & QP_SHARED)
-        return;
-    async_raise(qp->object.context, (struct ibv_async_event){.element.qp = &qp->ibv, .event_type = type});
+    if (!(qp->traits & QP_SHARED))
+        async_raise(qp->object.context, (struct ibv_async_event){.element.qp = &qp->ibv, .event_type = type});
 }
 
 void qp_withdraw_references(struct qp *qp)

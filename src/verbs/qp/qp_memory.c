@@ -7,21 +7,14 @@
 #include "verbs/qp/qp_engine.h"
 #include "wire/foreign/foreign.h"
 
-cold static enum reason memory_of_nothing(bool written, uint32_t length, struct iovec *out)
-{
-    *out = (struct iovec){vma_of_nothing(written), length};
-    return REASON_NONE;
-}
-
 /* A region of nothing, or one that a driver copies: then the program promises the bytes until the work has ended. */
 cold static enum reason find_unusual(const struct region *region, const struct ibv_sge *sge, unsigned access,
                                      struct iovec *out)
 {
     bool written = access & IBV_ACCESS_LOCAL_WRITE;
-    if (region->kind == REGION_NULL)
-        return memory_of_nothing(written, sge->length, out);
-    *out = (struct iovec){region->memory + (sge->addr - region->base), sge->length};
-    if (!written)
+    bool nothing = region->kind == REGION_NULL;
+    *out = (struct iovec){nothing ? vma_of_nothing(written) : region->memory + (sge->addr - region->base), sge->length};
+    if (!nothing && !written)
         foreign_send(region->pd, out->iov_base, out->iov_len);
     return REASON_NONE;
 }

@@ -131,8 +131,7 @@ void qp_tell_nothing(struct qp *qp)
 {
     qp->told.first_error = REASON_NONE;
     qp->told.posts.count = 0;
-    free(qp->told.words);
-    qp->told.words = NULL;
+    forget_words(qp, REASON_NONE);
 }
 
 void qp_tell_dropped(struct qp *qp, const struct packet *packet, enum reason reason)

@@ -45,12 +45,6 @@ static unsigned count_crowded(struct qp *qp, const uint8_t group[16], bool give_
     return look.crowded;
 }
 
-static void wait_until(struct qp *qp, nanos when)
-{
-    qp->groups.wake = when;
-    qp_expire_by(qp, when);
-}
-
 bool multicast_has_room(struct qp *qp, const uint8_t group[16])
 {
     qp->groups.wake = NANOS_NEVER;
@@ -62,7 +56,8 @@ bool multicast_has_room(struct qp *qp, const uint8_t group[16])
     if (!qp->groups.since)
         qp->groups.since = now;
     if (now < qp->groups.since + timeout) {
-        wait_until(qp, qp->groups.since + timeout);
+        qp->groups.wake = qp->groups.since + timeout;
+        qp_expire_by(qp, qp->groups.wake);
         return false;
     }
     count_crowded(qp, group, true);

@@ -1,6 +1,5 @@
 #include "verbs/send/mw_post.h"
 
-/* ibv_bind_mw(3). */
 #include <errno.h>
 #include <stdio.h>
 

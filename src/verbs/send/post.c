@@ -41,11 +41,6 @@ bool post_takes_inline(unsigned opcode)
     return OPCODES_INLINE & OPCODE_BIT(opcode);
 }
 
-unsigned post_flags(const struct qp *qp)
-{
-    return qp->kind->send_flags;
-}
-
 enum reason post_check_tso(const struct qp *qp, uint32_t header, uint32_t mss)
 {
     return header > qp->ethernet.max_tso_header || !mss ? REASON_RAW_TSO_HEADER : REASON_NONE;
@@ -78,7 +73,7 @@ cold static enum reason post_refuse_slow(const struct qp *qp, const struct ibv_s
         return REASON_SEND_OPCODE;
     if (has_too_many_sges(qp, wr))
         return REASON_TOO_MANY_SGES;
-    if (wr->send_flags & ~post_flags(qp))
+    if (wr->send_flags & ~qp->kind->send_flags)
         return REASON_SEND_FLAGS;
     if ((wr->send_flags & IBV_SEND_INLINE) && !post_takes_inline(wr->opcode))
         return REASON_SEND_FLAGS;

@@ -27,9 +27,6 @@ static inline void post_leave(struct qp *qp)
 bool post_is_legal(const struct qp *, unsigned opcode);
 bool post_takes_inline(unsigned opcode);
 
-/* The enum ibv_send_flags that its work requests can have. */
-unsigned post_flags(const struct qp *);
-
 /* IBV_WR_BIND_MW: checks that work requests may bind this window (its type). */
 enum reason post_check_window(const struct ibv_mw *);
 

@@ -1,6 +1,5 @@
 #include "verbs/send/post_receive.h"
 
-/* ibv_post_recv(3). */
 #include <errno.h>
 #include <stdio.h>
 

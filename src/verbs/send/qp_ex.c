@@ -92,12 +92,6 @@ static void copy_staged(const struct send_queue *staged, struct send_queue *queu
     }
 }
 
-static void note_time(const struct send_queue *queue, nanos now)
-{
-    for (uint32_t at = queue->head; at != queue->tail; at++)
-        send_queue_at(queue, at)->posted = send_queue_when(now);
-}
-
 /* Enters the batch, unless a reset has dropped it. */
 static enum reason enter_batch(struct qp *qp)
 {
@@ -107,7 +101,8 @@ static enum reason enter_batch(struct qp *qp)
     if (qp->sends.resets != qp->batch.resets)
         return REASON_SEND_STATE;
     nanos now = clock_about_now();
-    note_time(&qp->batch.queue, now);
+    for (uint32_t at = qp->batch.queue.head; at != qp->batch.queue.tail; at++)
+        send_queue_at(&qp->batch.queue, at)->posted = send_queue_when(now);
     if (qp_datapath(qp)->staged.memory)
         copy_staged(&qp->batch.queue, engine_queue(qp_engine(qp)));
     else
@@ -148,7 +143,7 @@ static struct send_wqe *qp_ex_begin(struct ibv_qp_ex *ibv, enum ibv_wr_opcode op
         return spoil(qp, REASON_SEND_QUEUE_FULL), NULL;
     work->id = ibv->wr_id;
     work->opcode = (uint8_t)opcode;
-    work->flags = ibv->wr_flags & post_flags(qp) & ~(unsigned)IBV_SEND_INLINE;
+    work->flags = ibv->wr_flags & qp->kind->send_flags & ~(unsigned)IBV_SEND_INLINE;
     work->sge_count = 0;
     work->length = 0;
     work->address = NULL;
@@ -368,9 +363,8 @@ void scripted_build(struct ibv_qp_ex *ibv, struct scripted_end end)
         return;
     if (!work && queue->tail != queue->head)
         work = send_queue_at(queue, queue->tail - 1);
-    if (!work)
-        return;
-    scripted_mark(work, end);
+    if (work)
+        scripted_mark(work, end);
 }
 
 bool qp_ex_offers(const struct qp_kind *kind, uint64_t flags)

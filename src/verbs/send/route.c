@@ -11,11 +11,6 @@
 
 enum { HOP_LIMIT = 64 /* of the ways within this host, as of an ordinary route */ };
 
-static enum reason reason_of(int error)
-{
-    return !error ? REASON_NONE : error == ETIMEDOUT ? REASON_NO_NEIGHBOR : REASON_NO_ROUTE;
-}
-
 int route_find(const struct context *context, const struct ibv_ah_attr *attr, struct way *way)
 {
     const struct device *device = context->device;
@@ -30,7 +25,7 @@ int route_find(const struct context *context, const struct ibv_ah_attr *attr, st
         return refused(ENETUNREACH); /* by the caller: route_refuse */
     }
     int error = port_reach(context->process, device, attr, &way->reach);
-    way->reason = reason_of(error);
+    way->reason = !error ? REASON_NONE : error == ETIMEDOUT ? REASON_NO_NEIGHBOR : REASON_NO_ROUTE;
     return error;
 }
 

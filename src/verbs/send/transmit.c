@@ -1,6 +1,5 @@
 #include "verbs/send/transmit.h"
 
-/* Moves packets from the engines into the links. */
 #include <string.h>
 
 #include "base/likely.h"
