@@ -45,12 +45,12 @@ static struct {
 
 enum { STAGE = 1 << 20, PINNED = STAGE + (FOREIGN_LANDINGS + FOREIGN_AHEAD) * FOREIGN_PIECE };
 
-/* A context of a device, and what copies in it. A device that has been reset gets another one. */
+/* A context of a device, and what copies in it. A device that was reset gets another struct cuda_device. */
 struct cuda_device {
     struct foreign foreign;
     struct cuda_device *next;
     void *context, *stream;
-    atomic_bool failed; /* a copy has: the context may be gone */
+    atomic_bool failed; /* a copy has failed: the context may be gone */
 };
 
 MUTEX_STATIC(opening, LOCK_DRIVER);
@@ -69,7 +69,7 @@ static bool resolve(void)
 #undef CALL
     if (library && !whole)
         dlclose(library);
-    return whole; /* and the library stays, whatever the program does with it */
+    return whole; /* the library stays loaded, whatever the program does with it */
 }
 
 bool cuda_is_loaded(void)
@@ -81,7 +81,8 @@ bool cuda_is_loaded(void)
     return loaded;
 }
 
-/* A thread that captures a stream forbids others what might wait for it, unless they say that they don't. */
+/* While a thread captures a stream, the driver refuses calls of other threads that might wait for the stream, unless
+ * their mode is relaxed. */
 static int enter_context(const struct cuda_device *device)
 {
     static _Thread_local bool relaxed __attribute__((tls_model("initial-exec")));
@@ -92,7 +93,7 @@ static int enter_context(const struct cuda_device *device)
     return driver.cuCtxSetCurrent(device->context);
 }
 
-/* A value that is refused is the memory's, which was freed: the context lives. */
+/* Notes a failure, after which the context may be gone. CUDA_INVALID_VALUE only says that the memory was freed. */
 static bool note_result(struct cuda_device *device, int result)
 {
     if (result != CUDA_SUCCESS && result != CUDA_INVALID_VALUE)

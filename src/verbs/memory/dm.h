@@ -17,4 +17,4 @@ static inline struct dm *dm_of(struct ibv_dm *ibv)
     return (struct dm *)((char *)object_origin(&((struct dm *)ibv)->object) - offsetof(struct dm, object));
 }
 
-enum { DM_ALIGNMENT = 4 }; /* of offset and length of a copy, as on adapters */
+enum { DM_ALIGNMENT = 4 }; /* offset and length of a copy are multiples of it, as on adapters */

@@ -6,7 +6,7 @@
 
 LOCK_STATIC(listing, LOCK_INNERMOST);
 static LIST_HEAD(, foreign_region) regions;
-static unsigned region_count; /* of the process; under process->control */
+static unsigned region_count; /* in the list; under process->control */
 
 /* Only for the helper, so that no other thread ever calls a driver to copy. */
 static const struct foreign *find_region(const void *at, size_t *length)

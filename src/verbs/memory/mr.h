@@ -14,8 +14,8 @@ struct mr {
     struct object object;
     struct object *parent; /* the object that it uses: its PD or parent domain */
     struct region region;
-    struct region remote;          /* the region of its rkey, if that is another; without a key: `region` */
-    struct dm *dm;                 /* whose part it is; or NULL */
+    struct region remote;          /* the region of the rkey, if that differs from the lkey; otherwise its key is 0 */
+    struct dm *dm;                 /* the device memory that it is a part of; or NULL */
     struct object *dmah;           /* the DMA handle that it uses; or NULL */
     struct foreign_region foreign; /* if the processor can't reach it */
     void *mapped;                  /* a file's memory, for this region; or NULL */
@@ -43,14 +43,14 @@ static inline bool region_covers(const struct region *region, uint64_t address, 
 }
 
 /* Finds memory for a request of a peer, whose access the region's domain permits. REASON_NONE and *out,
- * _REMOTE_RANGE or _REMOTE_PERMISSION. */
+ * REASON_REMOTE_RANGE or REASON_REMOTE_PERMISSION. */
 static inline enum reason region_reach(const struct region *region, uint64_t address, uint32_t length, unsigned access,
                                        struct iovec *out)
 {
     if (!region_covers(region, address, length)) {
         if (length)
             return REASON_REMOTE_RANGE;
-        address = region->base; /* a flush of the region, or of nothing */
+        address = region->base; /* a flush of the whole region, or no bytes */
     }
     if (access & ~region->access)
         return REASON_REMOTE_PERMISSION;

@@ -11,7 +11,7 @@ struct mw {
     struct ibv_mw ibv;
     struct object object;
     struct object *parent; /* the object that it uses: its PD or parent domain */
-    struct lock lock;      /* all below: type 1 windows are used by many queue pairs */
+    struct lock lock;      /* guards all below: many queue pairs use a window of type 1 */
     struct region region;  /* its pd never changes */
     struct mr *mr;         /* the region that it is bound to; or NULL */
     struct qp *qp;         /* type 2: the queue pair that bound it, which alone may use it */

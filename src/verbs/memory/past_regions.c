@@ -8,7 +8,7 @@
 
 LOCK_STATIC(past_lock, LOCK_INNERMOST);
 static struct past_region past[PAST_REGIONS];                       /* a ring; key 0: never written; under past_lock */
-static unsigned ended;                                              /* keys that ever ended; likewise */
+static unsigned ended;                                              /* keys that ever ended; under past_lock */
 static bool (*describe_place)(uint32_t key, char text[PAST_PLACE]); /* NULL: without the checker */
 
 void past_regions_note(const struct region *region)
@@ -24,7 +24,7 @@ void past_regions_note(const struct region *region)
     lock_release(&past_lock);
 }
 
-/* The last that had the key; NULL: no such key. */
+/* The last region that had the key; NULL: no such key. */
 static struct past_region *at(uint32_t key)
 {
     lock_assert_held(&past_lock);

@@ -17,20 +17,21 @@ struct past_region {
     bool window;
 };
 
-/* The key of the region has just ended. */
+/* Notes that the key of the region has just ended. */
 void past_regions_note(const struct region *);
 
 /* Finds the region that had the key; false: it is not among the last. */
 bool past_regions_find(uint32_t key, struct past_region *);
 
-/* With the checker: writes where the program ended the key; false: it does not know. Before the program runs. */
+/* Sets the checker's function, which writes where the program ended a key, or returns false if it does not know. Called
+ * before the program runs. */
 void past_regions_set_places(bool (*describe)(uint32_t key, char text[PAST_PLACE]));
 
 /* Writes where the program ended the key, and returns `text`; NULL: it is not known. */
 const char *past_regions_place(uint32_t key, char text[PAST_PLACE]);
 
-/* Writes "; " and what the key was (diagnose/diagnose.def); "" if it is not among the last. Returns `text`. */
+/* Writes "; " and what the key was (diagnose/diagnose.def), or "" if the key is not among the last. Returns `text`. */
 char *past_regions_words(uint32_t key, char text[PAST_WORDS]);
 
-/* In the child of a fork, which has ended none of them. */
+/* Forgets all, in the child of a fork, which has ended no key. */
 void past_regions_forget(void);

@@ -3,7 +3,8 @@
 #include "link/published.h"
 #include "process/process.h"
 
-/* Returns false for memory of a device, of a file mapped for the region, and on demand: these are for the responder. */
+/* Returns false for other kinds of regions, memory of a device, of a file mapped for the region, and on demand: these
+ * are for the responder. Also for a region without bytes. */
 static bool is_plain(const struct mr *mr)
 {
     return mr->region.kind == REGION_MEMORY && !mr->dm && !mr->mapped && mr->region.length &&

@@ -16,8 +16,8 @@ struct key_slot {
 struct rkey_table {
     _Atomic(struct key_slot *) chunks[CHUNKS];
     uint32_t first_free, last_free; /* a queue, so that an index rests as long as possible before its next use */
-    uint32_t used;                  /* indices ever used, plus 0, which never is, because 0 is not a key */
-    uint32_t start; /* the first index, random like their first generations, so that keys can't be guessed */
+    uint32_t used;                  /* indices ever used, and index 0, which is never used, because 0 is not a key */
+    uint32_t start; /* leads to the first index; random, as first generations are, so that keys can't be guessed */
 };
 
 struct rkey_table *rkeys_create(void)

@@ -9,8 +9,8 @@
 struct rkey_table;
 struct pd;
 
-/* LOCAL and REMOTE: the two keys of a region whose lkey differs from its rkey (create/mr_register.c). The
- * kinds after NULL have no meaning in a list of elements. FOREIGN: memory that the processor can't reach
+/* LOCAL and REMOTE: the two keys of a region whose lkey differs from its rkey (create/mr_register.c). Keys of the kinds
+ * after NULL are no lkeys. FOREIGN: memory that the processor can't reach
  * (wire/foreign/foreign.h). */
 enum region_kind { REGION_MEMORY, REGION_LOCAL, REGION_FOREIGN, REGION_NULL, REGION_WINDOW, REGION_REMOTE };
 

@@ -22,7 +22,7 @@ bool acknowledgements_missing(struct acknowledgements_missing *to)
     return to->object;
 }
 
-/* Acknowledging at the wrong object does not end its wait either. */
+/* Logs which object waits: its events may have been acknowledged at another object, which does not end the wait. */
 static void note(const struct object *object, int32_t events)
 {
     if (events > 0)
@@ -40,7 +40,7 @@ static void note(const struct object *object, int32_t events)
 void acknowledgements_wait(const struct object *object, pthread_mutex_t *mutex, pthread_cond_t *cond,
                            const uint32_t *acknowledged, uint32_t fetched)
 {
-    struct timespec soon; /* of the clock that the public condition variable has */
+    struct timespec soon; /* by the clock of the public condition variable */
     clock_gettime(CLOCK_REALTIME, &soon);
     soon.tv_sec++;
     pthread_mutex_lock(mutex);

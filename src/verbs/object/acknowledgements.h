@@ -11,7 +11,8 @@
 void acknowledgements_wait(const struct object *, pthread_mutex_t *mutex, pthread_cond_t *cond,
                            const uint32_t *acknowledged, uint32_t fetched);
 
-/* Returns an object of this process that waits at this moment; false: no object does. Thread-safe. */
+/* Writes an object of this process whose destruction has waited for more than a second; false: no object's has.
+ * Thread-safe. */
 struct acknowledgements_missing {
     const char *object; /* "completion queue" */
     uint32_t handle;

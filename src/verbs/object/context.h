@@ -24,11 +24,11 @@ struct context {
     struct async async;
     struct object_list objects[OBJECT_KINDS];
     uint32_t counts[OBJECT_KINDS];
-    struct object_list imports; /* names of objects of the family */
+    struct object_list imports; /* imported names of the family's objects */
     bool closing;               /* objects that end now were left by the program, which may still name them */
-    struct object_list left;    /* these objects, destroyed; their memory lives as long as the context's */
+    struct object_list left; /* destroyed objects that the program left; their memory lives as long as the context's */
     LIST_ENTRY(context) siblings;
-    struct calls_holder calls; /* of its operations */
+    struct calls_holder calls; /* its operations */
 };
 
 static inline struct context *context_of(struct ibv_context *ibv)

@@ -5,7 +5,7 @@
 #include "verbs/object/process_objects.h"
 
 /* No thread is cancelled between lock and unlock. A closed context whose objects the program still names has no process
- * and no lock: object_leave refuses them. */
+ * and no lock: object_leave refuses these objects. */
 static inline void control_lock(struct context *context)
 {
     if (!context->process)

@@ -9,7 +9,7 @@ int counters_destroy(struct ibv_counters *); /* EBUSY while a flow counts with t
 int counters_attach(struct ibv_counters *, struct ibv_counter_attach_attr *, struct ibv_flow *);
 int counters_read(struct ibv_counters *, uint64_t *values, uint32_t count, uint32_t flags);
 
-/* Called when a flow begins or ends to count with them. Under process->control. */
+/* Begin and end the use of the counters by a flow. Under process->control. */
 void counters_bind(struct ibv_counters *);
 void counters_release(struct ibv_counters *);
 

@@ -30,12 +30,11 @@ struct disturbance {
     void (*settles)(struct qp *);
 
     /* Of a completion queue. */
-    /* Returns true if the entry is put in later, or is lost. It may change the entry. NULL: entries are not disturbed.
-     */
+    /* Returns true if the entry is put in later, or is lost. It may change the entry. NULL: no entry is disturbed. */
     bool (*completes)(struct cq *, struct completion *, bool notable);
     /* Returns true if the event is raised later, or is lost. */
     bool (*notifies)(struct cq *);
-    /* cq_ring_withdraw and cq_ring_forget, for entries that are put in later. */
+    /* Do the same as cq_ring_withdraw and cq_ring_forget, with entries that are put in later. */
     void (*withdraws)(struct cq *, uint32_t qp_number);
     void (*forgets)(struct cq *, const _Atomic uint32_t *retired);
 };

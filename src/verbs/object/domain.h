@@ -36,7 +36,7 @@ struct parent_domain {
 /* Memory of a queue. */
 struct domain_block {
     void *memory;
-    struct parent_domain *owner; /* whose allocator it is from; NULL: base/mapping.h */
+    struct parent_domain *owner; /* its allocator made the memory; NULL: base/mapping.h did */
     union {
         uint64_t resource; /* with an owner: argument of `release` */
         size_t size;       /* without an owner */
@@ -70,17 +70,18 @@ enum domain_resource {
     DOMAIN_SRQ = 4,           /* entries of a shared receive queue */
 };
 
-enum { DOMAIN_ALIGNMENT = 64 }; /* a cache line; for the program's allocators, and ours except for small blocks */
+enum { DOMAIN_ALIGNMENT = 64 }; /* of blocks, except small ones that no allocator of the program made; a cache line */
 
 /* Allocates a thread domain. NULL and errno: EINVAL for comp_mask, ENOMEM. */
 struct ibv_td *domain_allocate_td(struct ibv_context *, struct ibv_td_init_attr *);
 int domain_deallocate_td(struct ibv_td *); /* EBUSY while a parent domain has it */
 
 /* Allocates a parent domain. NULL and errno: EINVAL without a PD, with a PD or thread domain of another context, with
- * one allocator only, with unknown bits; ENOMEM. A parent domain of a parent domain has the same protection domain. */
+ * an allocator missing, with unknown bits; ENOENT for an overwritten handle of the PD; ENOMEM. A parent domain of a
+ * parent domain has the same protection domain. */
 struct ibv_pd *domain_allocate(struct ibv_context *, struct ibv_parent_domain_init_attr *);
 
-/* The parent domain, or NULL. */
+/* The parent domain that the handle names; NULL: it names a protection domain, or is NULL. */
 static inline struct parent_domain *domain_of(struct ibv_pd *pd)
 {
     return pd ? ((struct pd *)pd)->parent : NULL;

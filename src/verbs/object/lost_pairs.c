@@ -8,8 +8,8 @@ struct lost_pair {
 };
 
 LOCK_STATIC(remembering, LOCK_INNERMOST);
-static struct lost_pair pairs[LOST_PAIRS]; /* a ring; reason 0: never written; under the lock */
-static unsigned written;                   /* likewise */
+static struct lost_pair pairs[LOST_PAIRS]; /* a ring; reason 0: never written; under `remembering` */
+static unsigned written;                   /* how many were ever written; under `remembering` */
 
 static bool is_remembered(const struct lost_pair *pair)
 {

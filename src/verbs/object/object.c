@@ -21,7 +21,7 @@ static int error_of_profile(const struct profile *profile, enum object_kind kind
     return (int)profile->values[keys[kind] ? keys[kind] : PROFILE_errno_count];
 }
 
-/* Refuses an object beyond a limit, which is a profile's, or one that the user set besides. */
+/* Refuses an object beyond a limit. With a profile the limit is the profile's, or one that the user set besides. */
 static int refuse_number(const struct object_class *class, uint32_t number, uint32_t limit)
 {
     const struct profile *profile = setting_profile();
@@ -88,7 +88,7 @@ static int check_leave(const struct object *object, uint32_t handle)
 
 int object_leave(struct object *name, uint32_t handle, struct object *parent)
 {
-    if (!name->context->process) /* it may have ended with the context */
+    if (!name->context->process) /* the context is closed, and its process may have ended */
         return refuse(ENOENT, REASON_HANDLE, "the " OBJECT_NAMED ", which was destroyed when its device was closed",
                       name->class->name, name->handle);
     lock_assert_held(&name->context->process->control);

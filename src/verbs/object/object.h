@@ -33,8 +33,8 @@ struct object_class {
     const char *name; /* "queue pair", for lines of the log */
     size_t offset;    /* of struct object in the struct that embeds it, which the program knows */
     bool shared;      /* stays in the context's family, which may have imported it */
-    void (*destroy)(
-        struct object *); /* of one that the program left, even with an overwritten handle or unacknowledged events */
+    /* destroys an object that the program left, even with an overwritten handle or unacknowledged events */
+    void (*destroy)(struct object *);
     void (*inherit)(struct object *); /* in the child of a fork: gives the object's locks back; or NULL */
     void (*quiesce)(struct object *); /* takes and gives back the lock under which it uses memory; or NULL */
 };
@@ -45,9 +45,8 @@ struct object {
     uint32_t handle; /* as handed out; the program may have overwritten the public copy */
     uint32_t uses;   /* objects that depend on this one */
     struct context *context;
-    /* the object that this is only an imported name of; or NULL. See import.h */
-    struct object *origin;
-    uint32_t names;              /* imported names */
+    struct object *origin;       /* the object, if this is only an imported name of it (import.h); or NULL */
+    uint32_t names;              /* its imported names */
     bool gone;                   /* destroyed; its memory stays while it has names */
     bool nameless;               /* the name that it was made with is not used any more */
     LIST_ENTRY(object) siblings; /* in context->objects[class->kind], or context->imports */
@@ -92,8 +91,8 @@ bool object_is_known(const struct object *name, uint32_t handle);
 bool object_is_here(const struct object *name, const struct context *);
 
 /* Takes an object out, by any of its names (object_release ends these). `handle` is the public struct's: ENOENT when
- * the program overwrote it. EBUSY when something uses the object; nothing changes then. Otherwise 0, and the use of
- * `parent` is given back. */
+ * the program overwrote it, or the object was destroyed before. EBUSY when something uses the object; nothing changes
+ * then. Otherwise 0, and the use of `parent` is given back. */
 int object_leave(struct object *, uint32_t handle, struct object *parent);
 /* Takes an object out like object_leave, and takes process->control for that. */
 int object_remove(struct object *, uint32_t handle, struct object *parent);
