@@ -22,7 +22,7 @@ struct cq {
     };
     struct object object;
     struct process *process;
-    struct parent_domain *domain; /* that it was made with, or NULL */
+    struct parent_domain *domain; /* with which the CQ was made, or NULL */
     struct domain_block memory;   /* of the ring */
     uint64_t wc_flags;
     uint32_t create_flags;
@@ -41,7 +41,7 @@ struct cq {
     _Alignas(64) struct lock lock;
     atomic_bool stopped;        /* no thread may look at entries; under lock */
     _Atomic uint32_t delivered; /* the newest round that put a receive in; set before that */
-    uint64_t wallclock;         /* of the newest entry, if the CQ asks for it */
+    uint64_t wallclock;         /* the wall clock of the newest entry, if wc_flags ask for it */
     uint8_t armed;              /* enum cq_armed */
     uint32_t notable_end;       /* the position after the newest notable entry */
     uint32_t unreported;        /* the position after the entry that raised the last event */
@@ -66,12 +66,12 @@ struct cq {
 
     struct {
         uint32_t asked, raised, lost; /* how often an event was asked for, raised, lost by a script */
-        bool lost_last;               /* a script lost the last event that was due, or holds it back */
+        bool lost_last;               /* the last event that was due is lost, or held back as late */
         bool overrun;
         struct last_events *events;
     } told; /* under `lock` */
 
-    struct calls_holder calls; /* of its iterator */
+    struct calls_holder calls; /* the calls of its iterator */
 };
 
 static inline bool cq_is_known(const struct ibv_cq *ibv)

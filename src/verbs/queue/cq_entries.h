@@ -5,7 +5,7 @@
 #include "link/fence.h"
 #include "verbs/queue/cq.h"
 
-void cq_consumer_wait(struct cq *); /* until the consumer lock is ours */
+void cq_consumer_wait(struct cq *); /* takes the consumer lock */
 
 static inline void cq_consumer_lock(struct cq *cq)
 {
@@ -27,7 +27,7 @@ static inline void cq_consumer_unlock(struct cq *cq)
  *     taker:    taking = true;   fence;                 looks at `stopped`
  *     cq_stop:  stopped = true;  fence of all threads;  looks at `taking` until it is false */
 /* clang-format on */
-bool cq_wait_to_take(struct cq *); /* for `stopped`: takes cq->lock and returns true */
+bool cq_wait_to_take(struct cq *); /* waits while `stopped` is set: takes cq->lock and returns true */
 
 static inline bool cq_begin_taking_freely(struct cq *cq)
 {

@@ -27,7 +27,7 @@ static void start_timer(struct cq *cq, nanos deadline)
     schedule_by(&cq->process->schedule, &cq->moderation.timer, deadline);
 }
 
-/* Adds entries that would raise the event. True: it is held back for now. */
+/* Adds entries that would raise the event. True: the event is held back for now. */
 static bool holds(struct cq *cq, uint32_t entries)
 {
     bool first = !cq->moderation.held;

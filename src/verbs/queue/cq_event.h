@@ -16,7 +16,7 @@
 
 #include "verbs/queue/cq.h"
 
-enum { CQ_MODERATION_MOST = UINT16_MAX }; /* for both, as ibv_query_device_ex returns in cq_mod_caps */
+enum { CQ_MODERATION_MOST = UINT16_MAX }; /* the largest count and period, which ibv_query_device_ex(3) returns */
 
 /* Sets the moderation. 0, ENOENT, or EINVAL for unknown bits of attr_mask. Thread-safe. */
 int cq_event_moderate(struct ibv_cq *, struct ibv_modify_cq_attr *);
@@ -28,8 +28,8 @@ static inline bool cq_holds_notable(const struct cq *cq)
     return cq->notable_end - cq_ring_head(&cq->ring) - 1 < cq_ring_count(&cq->ring);
 }
 
-/* Raises the event for an entry that is in its place, if the CQ is armed for it, unless it is held back. `notable`: a
- * solicited receive or an error. Under cq->lock. */
+/* Raises the event for an entry that is in its place, if the CQ is armed for it, unless the event is held back.
+ * `notable`: a solicited receive or an error. Under cq->lock. */
 void cq_event_notify(struct cq *, bool notable);
 
 /* Raises the event itself; the CQ must have a channel. Under cq->lock. */

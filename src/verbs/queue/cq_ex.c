@@ -44,8 +44,8 @@ cold static int show_next_slow(struct cq *cq)
     return found ? 0 : ENOENT;
 }
 
-/* Copies the next entry out, since its place may be taken by another at once. The end of it, which few programs ask
- * for, would take as long as the rest. */
+/* Copies the next entry out, since its place may be taken by another at once. The end of the entry is left out: few
+ * programs ask for it, and it would take as long as the rest. */
 static inline bool take_next(struct cq *cq)
 {
     uint32_t head = cq_ring_head(&cq->ring);
@@ -121,7 +121,7 @@ static int next_poll(struct ibv_cq_ex *ibv)
 }
 
 /* Any thread may end the batch, as on adapters, which give back a spin lock then: programs may hand a batch over to
- * another thread. A thread that ends another's batch by mistake can't be distinguished. */
+ * another thread. A thread that ends a batch of another one by mistake can't be distinguished. */
 static void end_poll(struct ibv_cq_ex *ibv)
 {
     uintptr_t owner = owner_of_batch(cq_of(ibv));
@@ -172,8 +172,8 @@ static void read_tm_info(struct ibv_cq_ex *cq, struct ibv_wc_tm_info *info)
 }
 
 /* Readers for CQs that lack the flag. Reading a field that was not requested at creation is a mistake of the program:
- * the log reports it, and the program gets the value that the batch has, if any (a jump through NULL would explain
- * less; who wants the jump chooses a profile, or null-readers of the adverse adapter). */
+ * the log reports it, and the program gets the current entry's value, if it has one (a jump through NULL would
+ * explain less; users that want the jump choose a profile, or null-readers of the adverse adapter). */
 #define READER(type, name, flag, parameters, arguments)                                                                \
     static type name##_unasked parameters                                                                              \
     {                                                                                                                  \
@@ -182,7 +182,7 @@ static void read_tm_info(struct ibv_cq_ex *cq, struct ibv_wc_tm_info *info)
     }
 #include "calls/verbs.def"
 
-/* Below layers: whichever of the two it is. */
+/* The reader below all layers: the one with the flag, or the one without, by the CQ's wc_flags. */
 #define READER(type, name, flag, parameters, arguments)                                                                \
     static type bottom_##name parameters                                                                               \
     {                                                                                                                  \

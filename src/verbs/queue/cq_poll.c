@@ -71,7 +71,7 @@ int cq_poll(struct ibv_cq *ibv, int count, struct ibv_wc *wc)
     return cq_ring_is_empty(&cq->ring) ? 0 : take_entries(cq, count, wc);
 }
 
-/* A thread that is in a batch has a copy of its current entry. */
+/* A thread in a batch keeps its current entry, as it has a copy of it. */
 void cq_withdraw(struct cq *cq, uint32_t number)
 {
     cq_stop(cq);

@@ -7,7 +7,7 @@
 
 int cq_poll(struct ibv_cq *, int count, struct ibv_wc *);
 
-/* Arms once: the next entry raises the event, or one that is already in the queue (cq_event.h). */
+/* Arms once: the next entry raises the event, or an entry that is already in the queue (cq_event.h). */
 int cq_arm(struct ibv_cq *, int solicited_only);
 
 /* Withdraws all entries of the queue pair of this number: no program will see them. Returns when no poller uses one of

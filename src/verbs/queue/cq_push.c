@@ -16,7 +16,7 @@ void cq_judge_push(struct cq *cq)
     cq->slow.puts = cq->wc_flags & STAMPS || (cq->moderation.disturbance && cq->moderation.disturbance->completes);
 }
 
-/* Entries are stamped in their order, and a wall clock that is set back does not take the entries along. */
+/* Stamps an entry. When the wall clock is set back, later entries keep the newest stamp, so that stamps never fall. */
 static void stamp(struct cq *cq, struct completion *entry)
 {
     if (cq->wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
@@ -41,8 +41,8 @@ void cq_overrun(struct cq *cq)
     node_wake(cq->process->node);
 }
 
-/* Makes room in a full queue. With IGNORE_OVERRUN "CQE always will be written to next entry" (ibv_create_cq_ex(3)),
- * which is the place of the oldest. */
+/* With IGNORE_OVERRUN "CQE always will be written to next entry" (ibv_create_cq_ex(3)), which is the place of the
+ * oldest. */
 struct completion *cq_make_room(struct cq *cq)
 {
     lock_assert_held(&cq->lock);

@@ -10,7 +10,7 @@
  * pairs. */
 bool cq_push(struct cq *, const struct completion *, bool notable);
 
-/* Notes, before a receive is put in, the round that brings it, which may not have answered yet. */
+/* Notes, before a receive is put in, the round of the loop that brings it: its message may not be acknowledged yet. */
 static inline void cq_note_round(struct cq *cq)
 {
     uint32_t round = atomic_load_explicit(&cq->process->loop.delivering, memory_order_relaxed);
@@ -21,6 +21,7 @@ static inline void cq_note_round(struct cq *cq)
  * cq->lock, or before other threads know the queue. */
 void cq_judge_push(struct cq *);
 
+/* Makes room in a full queue; NULL: the entry is lost, and cq->lock is given back. Under cq->lock. */
 struct completion *cq_make_room(struct cq *);
 /* IBA 11.6.3.1: an overrun is a CQ error; the queue pairs that lose completions are failed by the progress, which can
  * take their locks. Under cq->lock. */

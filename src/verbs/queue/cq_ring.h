@@ -14,7 +14,7 @@
 struct completion {
     uint64_t id;
     _Atomic uint32_t *retired; /* the count that polling the entry increments; or NULL */
-    uint32_t retires;          /* how much; 0: by one, and several CQs share it, or `retired` is NULL */
+    uint32_t retires;          /* by how much; 0: by one, as several CQs share the count, or `retired` is NULL */
     uint32_t qp_number;
     uint8_t status, opcode, sl, path_bits;
     uint16_t reason, slid;
@@ -23,7 +23,7 @@ struct completion {
     uint32_t source;
     uint16_t flags, pkey_index;
     uint16_t cvlan;
-    /* it stays when its queue pair is reset or destroyed, as it reports on the list of a tag-matching SRQ */
+    /* the entry stays when its queue pair is reset or destroyed, as it reports on a tag-matching or XRC SRQ */
     bool lasting;
     uint32_t flow_tag;
     uint64_t timestamp, wallclock; /* nanoseconds; only when the CQ asks for them */
@@ -38,7 +38,7 @@ struct cq_ring {
     _Alignas(64) _Atomic uint32_t tail;
 };
 
-/* Retires the receive of a queue that several CQs share (an SRQ), or nothing. */
+/* Retires an entry whose receive queue several CQs share (an SRQ); does nothing with other entries. */
 static inline void cq_retire_shared(const struct completion *entry)
 {
     if (!entry->retires && entry->retired)
@@ -46,8 +46,8 @@ static inline void cq_retire_shared(const struct completion *entry)
 }
 
 /* Notes that the program has seen the end of this work: its place in the queue is free, and in a send queue also the
- * places of the unsignalled work before it. One writer at a time, since all of a queue pair's send completions are in
- * one CQ, and so are its receives'. */
+ * places of the unsignalled work before it. A count has one writer at a time, since one CQ has all send
+ * completions of a queue pair, and one CQ all of its receives. */
 static inline void cq_retire(const struct completion *entry)
 {
     if (unlikely(!entry->retires))
@@ -127,5 +127,6 @@ void cq_ring_withdraw(struct cq_ring *, uint32_t qp_number);
 /* Keeps entries, but polling them no longer increments *retired. */
 void cq_ring_forget(struct cq_ring *, const _Atomic uint32_t *retired);
 
-/* Moves the entries to `entries`, with room for `capacity`, at least cq_ring_count. */
+/* Moves the entries to the array `entries`, which becomes the ring's: it has room for `capacity`, a power of two and at
+ * least cq_ring_count. */
 void cq_ring_move(struct cq_ring *, struct completion *entries, uint32_t capacity);

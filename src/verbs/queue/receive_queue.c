@@ -10,8 +10,7 @@
 #include "transport/scatter.h"
 #include "verbs/object/domain.h"
 
-/* Slots are allocated in chunks that never move, so that a message in progress keeps its receive while the queue grows.
- */
+/* Slots are allocated in chunks that never move: a message in progress keeps its receive while the queue grows. */
 struct receive_chunk {
     struct receive_chunk *next;
     struct domain_block memory; /* the chunk's own */
@@ -84,7 +83,7 @@ static inline uint32_t places_used(const struct receive_queue *queue)
     return queue->entered - atomic_load_explicit(&queue->polled, memory_order_acquire);
 }
 
-/* `capacity` is not 0. Sets *used. */
+/* Returns true if `capacity` is enough for the places that are not free, whose number is *used. */
 static bool fits(const struct receive_queue *queue, uint32_t capacity, uint32_t *used)
 {
     lock_assert_held(&queue->lock);
@@ -121,7 +120,7 @@ int receive_queue_resize(struct receive_queue *queue, uint32_t capacity)
 static int post_one(struct receive_queue *queue, const struct ibv_recv_wr *wr)
 {
     if (wr->num_sge < 0 || (uint32_t)wr->num_sge > queue->sge_max)
-        return refused(EINVAL); /* by tell_refusal, as the next */
+        return refused(EINVAL); /* tell_refusal writes the lines of both refusals */
     if (places_used(queue) >= queue->capacity)
         return refused(ENOMEM);
     struct receive_slot *slot = STAILQ_FIRST(&queue->unused);

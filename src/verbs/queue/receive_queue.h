@@ -34,30 +34,30 @@ struct receive_queue {
     struct receive_list posted, unused;
     uint32_t count;    /* posted and not taken */
     uint32_t entered;  /* all receives ever posted, except those that end without a completion */
-    uint32_t capacity; /* the most of `entered` that are not polled */
+    uint32_t capacity; /* how many may be `entered` and not polled */
     uint32_t slots;    /* allocated; at least `capacity` */
     uint32_t sge_max;
     uint32_t limit; /* SRQ: raise the event when count falls below; 0: not armed */
     struct receive_chunk *chunks;
-    struct parent_domain *domain; /* whose memory the chunks are, or NULL */
-    uint64_t resource;            /* enum domain_resource of that memory */
-    uint32_t retires;             /* struct completion's, in the entries of its receives */
-    _Atomic uint32_t polled; /* `entered` ones whose completion was polled; counted there, without a lock (cq_ring.h) */
+    struct parent_domain *domain; /* its allocators make the chunks; or NULL */
+    uint64_t resource;            /* enum domain_resource of the chunks */
+    uint32_t retires;             /* completion.retires of its receives */
+    _Atomic uint32_t polled;      /* receives whose completion was polled; cq_retire counts them, without a lock */
     struct receive_queue_owner owner;
     struct {
-        uint32_t count, entered; /* `entered` then */
-        uint16_t reason;         /* enum reason of the last */
-    } refused;                   /* posts */
+        uint32_t count, entered; /* `entered` of the queue at the last refusal */
+        uint16_t reason;         /* enum reason of the last refusal */
+    } refused;                   /* posts that were refused */
 };
 
-/* Makes room for `capacity` receives of at most `sge_max` SGEs, in memory of that resource (enum domain_resource) of
- * the domain, if it is a parent domain with allocators; it may be NULL. 0 or ENOMEM, EINVAL from the allocators. This
- * and the next two functions call the program's allocators: no lock may be held. */
+/* Makes room for `capacity` receives of at most `sge_max` SGEs. If the domain is a parent domain with allocators, the
+ * memory is of this resource (enum domain_resource); it may be NULL. 0, ENOMEM, or EINVAL for memory of the allocators.
+ * This and the next two functions call the program's allocators: no lock may be held. */
 int receive_queue_initialize(struct receive_queue *, struct ibv_pd *, uint64_t resource, uint32_t capacity,
                              uint32_t sge_max);
 void receive_queue_destroy(struct receive_queue *);
 
-/* Changes the capacity: 0, ENOMEM, or EINVAL when more are posted already. */
+/* Changes the capacity: 0, ENOMEM, or EINVAL when more places are in use, or for memory of the allocators. */
 int receive_queue_resize(struct receive_queue *, uint32_t capacity);
 
 /* Posts a list from its head. The first that fails is *bad and no later one is posted: ENOMEM the queue is full, EINVAL
@@ -76,7 +76,8 @@ void receive_queue_free(struct receive_queue *, const struct recv_wqe *);
 void receive_queue_drop(struct receive_queue *, const struct recv_wqe *);
 void receive_queue_return(struct receive_queue *, const struct recv_wqe *);
 
-/* Reads the wr_id and the bytes, at most UINT32_MAX, of the oldest receive, which stays. False: the queue is empty. */
+/* Reads the wr_id of the oldest receive and its room in bytes, at most UINT32_MAX; the receive stays. False: the queue
+ * is empty. */
 bool receive_queue_next(struct receive_queue *, uint64_t *id, uint32_t *room);
 
 /* Notes that the completion of a freed receive is lost, as its CQ is full: no program will poll it. */
@@ -85,8 +86,8 @@ void receive_queue_lost(struct receive_queue *);
 /* The state of a receive queue, for reports. */
 struct receive_queue_state {
     uint32_t posted, capacity, limit;
-    uint32_t refused;   /* posts since the last one that was taken */
-    enum reason reason; /* of the last of them */
+    uint32_t refused;   /* posts that were refused since the last accepted one */
+    enum reason reason; /* of the last refusal */
 };
 struct receive_queue_state receive_queue_look(struct receive_queue *);
 

@@ -15,24 +15,24 @@ struct srq;
 struct srq_kind {
     enum ibv_srq_type type;
     uint32_t needs;                  /* enum ibv_srq_init_attr_mask: required, besides the PD */
-    enum reason incomplete;          /* why it is refused without these */
+    enum reason incomplete;          /* why an SRQ without these is refused */
     uint32_t work_places, work_room; /* number and bytes of its places in the send queue of each of its queue pairs,
                                         besides the program's */
     const struct owner_operations *owner; /* of the engines of its queue pairs, instead of their kind's */
 
-    /* Returns REASON_NONE if it can serve queue pairs of this kind, or the reason why not. */
+    /* Returns REASON_NONE if the type can serve queue pairs of this kind, or the reason why not. */
     enum reason (*refuse)(const struct qp_kind *);
-    /* Makes its parts, before other threads know it. 0, or the errno of a refusal (events/refusal.h). */
+    /* Makes the parts of an SRQ, before other threads know it. 0, or the errno of a refusal (events/refusal.h). */
     int (*make)(struct srq *, struct ibv_srq_init_attr_ex *);
-    /* Enter and remove it, under process->control. 0 or an errno. */
+    /* Enter and remove an SRQ, under process->control. 0 or an errno. */
     int (*enter)(struct srq *);
     void (*remove)(struct srq *);
     /* Frees what `make` has made. */
     void (*release)(struct srq *);
     void (*inherit)(struct srq *); /* see inherit.h */
 
-    /* Further work of a queue pair on it, under qp->lock. `post`: before it sends (true: send now, and call this once
-     * more); `flush`: when it is in error; `abandon`: before it is reset or destroyed. */
+    /* Further work of a queue pair on an SRQ, under qp->lock. `post` is called before the queue pair sends (true: send
+     * now, and call `post` once more), `flush` when it is in error, `abandon` before it is reset or destroyed. */
     bool (*post)(struct qp *);
     void (*flush)(struct qp *);
     void (*abandon)(struct qp *);
@@ -46,8 +46,8 @@ struct srq {
     struct object object;
     const struct srq_kind *kind;
     struct receive_queue queue;
-    struct cq *cq;         /* of all receives of its queue pairs; NULL: they complete in the queue pairs' own */
-    struct object *domain; /* that it uses, besides its PD; or NULL */
+    struct cq *cq;         /* all its receives complete there; NULL: they complete in the CQs of the queue pairs */
+    struct object *domain; /* the XRC domain that it uses, besides its PD; or NULL */
     struct xrcd *xrcd;     /* IBV_SRQT_XRC: the domain where queue pairs find it by its number; otherwise NULL */
     uint32_t number;       /* IBV_SRQT_XRC */
     struct srq_tags *tags; /* IBV_SRQT_TM: srq_tags.c; otherwise NULL */
