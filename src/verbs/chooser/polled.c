@@ -22,7 +22,7 @@ static uint32_t polled_repay(const struct polled *polled, uint32_t work, nanos n
     return polled_bounded(10 * (lost < most ? lost : most) / (polled->direct ? polled->direct : 1));
 }
 
-/* If the work before this one went through the ring, it was perhaps late. */
+/* Ends the use of the ring. If the work before this one went through it, that work was perhaps late. */
 cold static bool polled_slept(struct polled *polled, uint32_t work, uint32_t attention, nanos (*clock)(void))
 {
     if (polled->rings)

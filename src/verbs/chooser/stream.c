@@ -4,8 +4,8 @@
 
 enum stream_verdict { STREAM_GOES_ON, STREAM_PAID, STREAM_FAILED };
 
-/* Compares the times, when nothing is on its way any more. If another thread began, the measure is wrong, and nearly
- * always large. */
+/* Compares the times, when nothing is on its way any more. If another thread began the trial, the measure is wrong, and
+ * nearly always large. */
 static enum stream_verdict stream_judge(struct stream *stream, uint32_t psn, nanos now, nanos (*busy)(void))
 {
     nanos sent = psn_add(psn, -stream->psn), direct = sent * stream->each;
@@ -53,7 +53,8 @@ cold static bool stream_goes_on_in_ring(struct stream *stream, uint32_t psn, nan
     }
 }
 
-/* A program that waits for an answer pauses for longer than an access takes: the other side makes one, too. */
+/* Returns true if there was no pause. A program that waits for an answer pauses for longer than an access takes, as the
+ * other side makes an access, too. */
 static bool stream_goes_on(const struct stream *stream, nanos now)
 {
     nanos works = (nanos)(stream->count - stream->next + STREAM_WINDOW);
