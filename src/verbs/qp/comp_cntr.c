@@ -10,7 +10,7 @@
 #include "verbs/object/control.h"
 #include "verbs/queue/srq.h"
 
-/* Operations of the peer are not seen as such: a WRITE need not pass through the code of the responder. */
+/* Operations of the peer are not counted: a WRITE need not pass through the code of the responder. */
 enum { COUNTERS = 65536, COUNTED = NEWER_COUNT_SEND | NEWER_COUNT_RECV | NEWER_COUNT_READ | NEWER_COUNT_WRITE };
 
 struct comp_cntr {
@@ -109,7 +109,7 @@ int comp_cntr_add(struct newer_comp_cntr *ibv, enum comp_cntr_value which, uint6
     return 0;
 }
 
-/* Acquire: a thread that reads that a receive has ended finds its data. */
+/* Acquire: a thread that reads here that a receive has ended finds its data. */
 int comp_cntr_read(struct newer_comp_cntr *ibv, enum comp_cntr_value which, uint64_t *value)
 {
     if (!comp_cntr_is_known(ibv))
@@ -118,8 +118,8 @@ int comp_cntr_read(struct newer_comp_cntr *ibv, enum comp_cntr_value which, uint
     return 0;
 }
 
-/* Returns the operations that can be counted. Completions of a shared receive queue that others make belong to no queue
- * pair's work. */
+/* Returns the operations that can be counted: receives only if the queue pair completes them, and not a work queue, a
+ * shared XRC queue pair or a tag-matching SRQ. */
 static uint32_t countable(const struct qp *qp)
 {
     bool receives_itself = !qp->xrc.shared && !qp->ethernet.spread && !(qp->uses.srq && qp->uses.srq->tags);

@@ -6,7 +6,7 @@
 #include "base/likely.h"
 #include "verbs/qp/qp.h"
 
-/* Writes the capabilities: 0 or EINVAL. The rest of a later release's larger structure becomes zeros. */
+/* Writes the capabilities, and zeros to the rest of a later release's larger structure. Returns 0. */
 int comp_cntr_query_caps(struct ibv_context *, struct newer_comp_cntr_caps *, size_t size);
 
 /* Makes a counter. NULL and errno: EINVAL unknown bits, flags or type; ENOMEM. */
@@ -15,14 +15,16 @@ struct newer_comp_cntr *comp_cntr_create(struct ibv_context *, const struct newe
 /* Destroys a counter. 0 or an errno: EBUSY while a queue pair uses it, ENOENT for an overwritten handle. */
 int comp_cntr_destroy(struct newer_comp_cntr *);
 
-/* The two values of a counter. */
 enum comp_cntr_value { COMP_CNTR_DONE, COMP_CNTR_FAILED };
+
+/* Set, add to and read one of the two values of a counter. 0, or ENOENT for an overwritten handle. */
 int comp_cntr_set(struct newer_comp_cntr *, enum comp_cntr_value, uint64_t value);
 int comp_cntr_add(struct newer_comp_cntr *, enum comp_cntr_value, uint64_t amount);
 int comp_cntr_read(struct newer_comp_cntr *, enum comp_cntr_value, uint64_t *value);
 
-/* Attaches a counter. 0 or an errno: EINVAL in another state than RESET and INIT, for another context's, or for no
- * operation; EOPNOTSUPP operations that can't be counted; EBUSY operations that another counter counts. */
+/* Attaches a counter. 0 or an errno: EINVAL in another state than RESET and INIT, for a counter of another context, for
+ * no operation, or unknown bits; EOPNOTSUPP for operations that can't be counted; EBUSY for operations that another
+ * counter counts; ENOENT for an overwritten handle. */
 int comp_cntr_attach(struct ibv_qp *, struct newer_comp_cntr *, const struct newer_qp_attach_comp_cntr_attr *);
 
 /* Detaches all counters of a queue pair that ends. Under process->control. */

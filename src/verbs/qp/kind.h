@@ -18,7 +18,7 @@ struct send_queue;
 
 enum { QP_STATES = IBV_QPS_ERR + 1 };
 
-enum { QP_KIND_OF_DRIVERS = 0xff }; /* the enum ibv_qp_type that no kind has */
+enum { QP_KIND_OF_DRIVERS = 0xff }; /* the enum ibv_qp_type for drivers' own types, which no kind has */
 
 /* A transition of a type. `required` and `optional` are masks of enum ibv_qp_attr_mask; a bit in neither is refused. */
 struct qp_transition {
@@ -37,7 +37,7 @@ struct qp_kind {
     uint64_t builders;     /* enum ibv_qp_create_send_ops_flags */
     uint32_t create_flags; /* enum ibv_qp_create_flags */
     uint32_t init_mask;    /* enum ibv_qp_init_attr_mask: attributes that only this type may have */
-    int ignored;           /* enum ibv_qp_attr_mask: programs set it, but only the other half of a connection has it */
+    int ignored; /* enum ibv_qp_attr_mask: programs set them, but only the other half of a connection has them */
 
     /* The transitions, by the states from and to. IBV_QP_STATE itself, and the transitions to RESET and ERR, are the
      * same for all types and not in the table. */

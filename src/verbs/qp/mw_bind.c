@@ -54,7 +54,8 @@ void mw_forget_bind(const struct send_wqe *work)
         ((struct ibv_mw *)(uintptr_t)work->address)->rkey = (uint32_t)work->swap;
 }
 
-/* The region to bind to: C10-72 to C10-75 of the specification. *mr stays NULL when a window of type 1 is unbound. */
+/* Finds the region to bind to (C10-72 to C10-75 of the specification). *mr is NULL when a window of type 1 is unbound.
+ */
 static enum reason find_region(const struct qp *qp, const struct send_wqe *work, struct mr **mr)
 {
     uint64_t length = work->compare_or_add;
@@ -85,8 +86,8 @@ static enum reason check_window(const struct mw *mw, const struct qp *qp, const 
     return work->compare_or_add ? REASON_NONE : REASON_BIND_EMPTY;
 }
 
-/* An access of another queue pair that has found a type 1 window as it was may still be copying when we return; it
- * began before the bind. The region itself can't end meanwhile: deregistering waits for all queue pairs. */
+/* An access of another queue pair that has found a type 1 window as it was may still be copying after this; it began
+ * before the bind. The region itself can't end meanwhile: deregistering waits for all queue pairs. */
 static void bind(struct mw *mw, struct qp *qp, const struct send_wqe *work, struct mr *mr)
 {
     mw_unbind(mw);

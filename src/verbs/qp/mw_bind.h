@@ -21,7 +21,7 @@ enum reason mw_bind(struct qp *, const struct send_wqe *);
  * type 2 that it bound). */
 enum reason mw_invalidate(struct qp *, uint32_t rkey);
 
-/* Answers mr_remote for a window's key. */
+/* Does the work of mr_remote (qp_memory.h) for a window's key. */
 enum reason mw_remote(const struct qp *, const struct region *, uint32_t rkey, uint64_t address, uint32_t length,
                       unsigned access, struct iovec *);
 

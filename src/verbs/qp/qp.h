@@ -34,7 +34,7 @@ enum { QP_COUNTED = 5 }; /* operations with a separate completion counter, up to
 
 /* READs and WRITEs without packets (qp_direct.c). Under qp->lock. */
 struct qp_direct {
-    bool published;        /* it is published, or was and no thread has waited for its peer since */
+    bool published;        /* since it was published, until a thread has waited for its peer after the withdrawal */
     uint32_t publications; /* how often it was published */
 };
 
@@ -42,31 +42,31 @@ struct qp_direct {
 struct qp_path {
     struct peer *peer; /* receiver of its packets; NULL: unknown */
     uint32_t port;     /* bit of its device in process->ports_down; never changes */
-    bool taken;        /* the former peer took all that was sent, up to taken_psn, before it ended */
+    bool taken;        /* before it ended, the former peer took all that was sent, up to taken_psn */
     uint32_t taken_psn;
     pid_t parted_from;   /* the process of the former peer, which has ended; or 0 */
     struct link *remote; /* the way to another host; NULL: the peer is on this one */
-    nanos notified_at;   /* when congestion was last reported to it */
+    nanos notified_at;   /* when congestion was last reported to the peer */
     bool local;          /* the address vector leads to this host */
-    uint8_t sl;          /* InfiniBand: the peer's, for completions of receives, like its LID `lid` */
+    uint8_t sl;          /* InfiniBand: service level of the peer, and its LID, for completions of receives */
     uint16_t lid;
     bool peer_claimed;    /* a process of this host had the peer's number when the path was set */
     bool peer_ended;      /* the peer's process has ended, and no process has its number since */
-    uint16_t parted_slot; /* of `parted_from` */
-    bool entered;         /* the host's table may have it among the ends of connections (life/qp_ends.h) */
-    nanos begun;          /* when it was last reset; 0: never */
+    uint16_t parted_slot; /* the slot of `parted_from` in the host's table */
+    bool entered;         /* the host's table may have the queue pair among the ends of connections (life/qp_ends.h) */
+    nanos begun;          /* when the queue pair was last reset; 0: never */
     struct qp_direct direct;
 };
 
 /* Queue pairs of type XRC_RECV and their handles (verbs/kinds/xrc/xrc_recv.h). */
 struct qp_xrc {
-    struct qp *shared;       /* the queue pair that this is only a handle of */
+    struct qp *shared;       /* the queue pair, if this is only a handle of it; otherwise NULL */
     LIST_HEAD(, qp) handles; /* its handles; under lock */
-    LIST_ENTRY(qp) handle;   /* its place among them */
+    LIST_ENTRY(qp) handle;   /* a handle's place in that list */
     struct xrc_domain *domain;
     struct xrc_front *front;        /* its part towards other processes (xrc_front.h); or NULL */
     struct srq *selected, *serving; /* the SRQ that the packet names; the SRQ of the receive in hand */
-    bool stands_in; /* it is a substitute for another process's queue pair of its number (xrc_substitute.h) */
+    bool stands_in; /* substitute for the queue pair of another process with its number (xrc_substitute.h) */
 };
 
 /* Work requests that were posted. Under qp->lock, except `retired`. */
@@ -86,11 +86,11 @@ struct qp_batch {
     struct send_queue queue;  /* the places of its work meanwhile: in the send queue, where no other thread uses them */
     struct send_wqe *work;    /* being filled, not in `queue` yet */
     uint32_t posted;          /* qp_sends.posted after the batch */
-    uint32_t resets;          /* qp_sends.resets when it began */
-    nanos begun;              /* when it began */
+    uint32_t resets;          /* qp_sends.resets when the batch began */
+    nanos begun;              /* when the batch began */
     enum reason reason;       /* the first thing that went wrong */
     bool exists;              /* the queue pair has builders */
-    struct calls_holder calls; /* of the builders */
+    struct calls_holder calls; /* the calls of the builders */
 };
 
 /* Limits that hold sends back. Under qp->lock. The times count only if the queue pair is watched. */
@@ -105,7 +105,7 @@ struct qp_rate_limit {
 struct qp_groups {
     LIST_HEAD(, group) joined; /* under process->progress */
     nanos since;               /* since when a datagram waits for room in the links of members; or 0; under qp->lock */
-    nanos wake;                /* when it leaves without them; or NANOS_NEVER; under qp->lock */
+    nanos wake;                /* when that datagram leaves without room; or NANOS_NEVER; under qp->lock */
 };
 
 /* Raw packets (kinds/ethernet/). */
@@ -117,13 +117,13 @@ struct qp_ethernet {
 
 /* Completion counters (comp_cntr.h). */
 struct qp_counting {
-    uint32_t operations; /* that completion counters count: NEWER_COUNT_ bits; written under control and lock */
+    uint32_t operations; /* NEWER_COUNT_ bits of the operations that are counted; written under control and lock */
     struct comp_cntr *counters[QP_COUNTED]; /* by bit */
 };
 
 /* The loop's state of the queue pair (qp_endpoint.c). */
 struct qp_progress {
-    bool waited;        /* it has waited for one round, with an ACK to be sent with a request; under progress */
+    bool waited;        /* an ACK has waited for one round, to be sent along with a request; under progress */
     bool refused;       /* the packet in hand was not expected; under qp->lock */
     uint32_t postponed; /* deadlines that were postponed while links are faulty; under qp->lock */
 };
@@ -152,9 +152,9 @@ struct qp_receives {
 /* Posts of work that were refused since the last one that was taken; under lock. */
 struct qp_refused_posts {
     uint32_t count;
-    uint32_t posted; /* sends.posted then */
-    uint16_t reason; /* enum reason of the last */
-    uint8_t call;    /* in qp_posting_calls */
+    uint32_t posted; /* sends.posted at the last refusal */
+    uint16_t reason; /* enum reason of the last refusal */
+    uint8_t call;    /* its index in qp_posting_calls */
 };
 
 enum { QP_POSTING_CALLS = 3 };
@@ -164,7 +164,7 @@ extern const char *const qp_posting_calls[QP_POSTING_CALLS];
 struct qp_told {
     uint16_t first_error;       /* enum reason: why it left RTS; 0: it did not, or the program asked for it */
     _Atomic uint16_t unchanged; /* enum reason: why the last ibv_modify_qp was refused; 0: it was not */
-    uint32_t async_fetched;     /* under async.lock */
+    uint32_t async_fetched;     /* asynchronous events that the program has fetched; under async.lock */
     char *words;                /* the log's words for first_error; or NULL; under lock */
     struct qp_inquiry *inquiry; /* to the peer about an error (ask/qp_inquiry.h); or NULL; under lock */
     const char *known;          /* the inquiry's result; or NULL; under lock */
@@ -215,7 +215,7 @@ static inline bool qp_is_known(const struct ibv_qp *ibv)
     return object_is_known(&((const struct qp *)ibv)->object, ibv->handle);
 }
 
-enum { QP_REFERENCE_FROM = 65536 }; /* from here on process_vm_readv is faster than two copies through the ring */
+enum { QP_REFERENCE_FROM = 65536 }; /* bytes from which process_vm_readv is faster than two copies through the ring */
 
 static inline struct qp *qp_of(struct ibv_qp *ibv)
 {
@@ -229,7 +229,7 @@ static inline void qp_set_kind(struct qp *qp, const struct qp_kind *kind)
     qp->traits = kind->traits;
 }
 
-/* Returns true if all its packets take the long ways, as it has a rate, is disturbed or is recorded (qp_judge_watch).
+/* Returns true if all packets take the long ways: the queue pair has a rate, is disturbed or recorded (qp_judge_watch).
  */
 static inline bool qp_is_watched(const struct qp *qp)
 {
@@ -243,7 +243,7 @@ static inline bool qp_is_reliable(const struct qp *qp)
 
 extern const struct object_class qp_class; /* of queue pairs that programs see */
 
-/* Returns true if it has a receive queue, or work queues with one. */
+/* Returns true if the queue pair has a receive queue that is no SRQ, or work queues with one. */
 static inline bool qp_has_receives(const struct qp *qp)
 {
     return !qp->uses.srq && qp->traits & QP_RECEIVES;

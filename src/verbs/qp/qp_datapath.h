@@ -11,16 +11,16 @@
 #include "transport/engine/engine.h"
 #include "transport/tm/tags.h"
 #include "verbs/chooser/polled.h"
+#include "verbs/chooser/stream.h"
 #include "verbs/object/disturbance.h"
 #include "verbs/object/domain.h"
 #include "verbs/qp/qp.h"
-#include "verbs/chooser/stream.h"
 
 /* SRQs with tag matching (srq_tags.c). */
 struct qp_tags {
     struct tags_port port; /* messages and rendezvous under way */
     uint32_t working;      /* places of the send queue that rendezvous use */
-    uint32_t read;         /* read by rendezvous, in parts of 64 KiB */
+    uint32_t read;         /* parts of 64 KiB that rendezvous have read */
 };
 
 /* Measures whether packets are faster than what a queue pair does by itself. */
@@ -39,7 +39,7 @@ struct qp_datapath {
     struct engine engine;
     struct qp_tags tags;
     struct stream writes;            /* WRITEs that it does by itself (qp_direct.c) */
-    struct qp_ways *ways;            /* the faster ways of such work; NULL until it has some */
+    struct qp_ways *ways;            /* which way is faster for such work; NULL until the queue pair has some */
     struct domain_block memory;      /* of the send queue and of `staged` */
     struct send_queue staged;        /* for batches, if the engine itself posts work; else without memory */
     struct disturbance *disturbance; /* its hooks; NULL: nothing disturbs it */
@@ -64,8 +64,8 @@ static inline struct qp *qp_allocate(void)
 #define qp_engine(qp) (&qp_datapath(qp)->engine)
 #define qp_tags(qp) (&qp_datapath(qp)->tags)
 
-/* Returns true if such work is done without a packet at present, when possible. Then it is counted and has no record in
- * the story. */
+/* Returns true if work of this opcode is done without a packet at present, where that is possible. Such work is
+ * counted, and has no record in the story. */
 static inline bool qp_does_directly(const struct qp *qp, unsigned opcode)
 {
     return unlikely(engine_settings_of(qp_engine(qp))->direct) &&

@@ -12,15 +12,16 @@
 
 _Static_assert(DIRECT_TOGETHER <= 1 + DIRECT_MORE, "what the transport hands over fits one access");
 
-/* The READs that results are kept for, at most as many as in RTR (transport/settings.h, max_dest_rd_atomic). */
+/* The number of READs whose results are kept, at most max_dest_rd_atomic of the change to RTR (transport/settings.h).
+ */
 static uint32_t reads_kept(const struct qp *qp)
 {
     uint32_t most = qp_is_reliable(qp) ? engine_responses_kept(qp_engine(qp)) : 0;
     return qp->attr.max_dest_rd_atomic < most ? qp->attr.max_dest_rd_atomic : most;
 }
 
-/* The access to publish. In RTR only after the first packet, which raises an event, has arrived. READs need a place
- * where their results are kept. */
+/* The access to publish. RTR publishes only after the first packet has arrived, which raises an event. READs need a
+ * place where their results are kept. */
 static unsigned published_access(const struct qp *qp)
 {
     bool established = qp->state == IBV_QPS_RTR && engine_is_established(qp_engine(qp));
@@ -56,8 +57,9 @@ void qp_unpublish_failed(struct qp *qp)
         published_withdraw_queue_pair(node_published(qp->process->node), qp->number);
 }
 
-/* No thread has waited yet after a failure. While the queue pair counts as published, no thread publishes it again;
- * another thread of the program may have waited for the same in the meantime, and published it anew. */
+/* After a failure (qp_unpublish_failed) no thread has waited for the peer yet. While the queue pair counts as
+ * published, no thread publishes it again; another thread may have waited here in the meantime, and published it anew.
+ */
 void qp_unpublish(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
@@ -127,9 +129,10 @@ static bool qp_may_direct(const struct qp *qp, struct link *link)
            shm_can_direct(link);
 }
 
-enum { SHORT_MAX = 1024 }; /* longer ones cost two copies in the ring */
+enum { SHORT_MAX = 1024 }; /* longer works cost two copies in the ring */
 
-/* Finds memory that is not in the queue pair, as few have such work. NULL: no memory, all work is direct. */
+/* Finds or makes the ways, which are not in the queue pair, as few have such work. NULL: no memory, all work is
+ * direct. */
 static inline struct qp_ways *find_ways(struct qp *qp)
 {
     struct qp_datapath *datapath = qp_datapath(qp);
@@ -138,7 +141,7 @@ static inline struct qp_ways *find_ways(struct qp *qp)
     return datapath->ways;
 }
 
-/* The length up to which works are sent as packets, as the peer polls and takes them at once; or 0. */
+/* The length up to which works are sent as packets, as the peer polls and takes packets at once; or 0. */
 static inline uint32_t direct_above(struct qp *qp, struct link *link, const struct send_wqe *next)
 {
     struct qp_ways *ways = find_ways(qp);
@@ -152,8 +155,8 @@ static inline uint32_t direct_above(struct qp *qp, struct link *link, const stru
     return rings ? SHORT_MAX : 0;
 }
 
-/* A separate function, which costs such work one return that is mispredicted, so that a post of a packet has the
- * registers for itself. */
+/* A separate function, so that a post of a packet has the registers for itself; it costs direct work one mispredicted
+ * return. */
 cold __attribute__((flatten)) bool qp_transmit_directly(struct qp *qp, struct link *link)
 {
     struct engine *engine = qp_engine(qp);

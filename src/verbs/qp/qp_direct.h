@@ -8,21 +8,21 @@ struct link;
 
 /* Publishes the new state or attributes of the queue pair to its peer, if the peer may do anything by itself. */
 void qp_publish(struct qp *);
-/* Withdraws them, before they change or the queue pair ends: on return the peer does nothing by itself any more. May
- * wait for the peer, and gives the lock back meanwhile: check the state again. */
+/* Withdraws the publication, before state or attributes change or the queue pair ends: on return the peer does nothing
+ * by itself any more. May wait for the peer, and gives the lock back meanwhile: check the state again. */
 void qp_unpublish(struct qp *);
-/* Withdraws them after a failure: the peer begins nothing any more. */
+/* Withdraws the publication after a failure: the peer begins nothing any more. */
 void qp_unpublish_failed(struct qp *);
 
 /* Carries out the oldest work directly, as far as possible, when the next work is a READ or WRITE (rc_direct_next) and
- * no taps or rate have to see packets. For a link with `directs`; others' settings.direct is false. True: nothing else
- * is to be sent. */
+ * no taps or rate have to see packets. Only for a link with `directs`; with other links settings.direct is false. True:
+ * nothing else is to be sent. */
 bool qp_transmit_directly(struct qp *, struct link *);
 
-/* Carries out a READ into a receive, which is in no send queue, if the peer is known, its work may be done directly and
- * the queue pair may begin work. False: it must be posted. */
+/* Carries out a READ into a receive, which is in no send queue, if the peer is known, work may be done directly and the
+ * queue pair may begin work. False: the READ must be posted. */
 bool qp_read_directly(struct qp *, const struct send_wqe *);
 
 /* Returns true if a peer may have written to this process's memory since the queue pair was made, by packets to it or
- * by itself anywhere. Called under no lock of the queue pair; true also if one is not free now. */
+ * by itself anywhere. Called under no lock of the queue pair; true also if its lock is not free now. */
 bool qp_may_be_written_to(struct qp *);

@@ -7,7 +7,7 @@
 static bool fits_service(const struct qp *qp, uint8_t opcode)
 {
     if (!(qp->traits & QP_RESPONDS) && !(op_find(opcode)->flags & OP_RESPONSE))
-        return false; /* nothing may be asked of it */
+        return false; /* no request may be sent to it */
     return op_service(opcode) == qp_flow(qp)->service;
 }
 

@@ -4,9 +4,11 @@
 #include "verbs/object/process_objects.h"
 #include "verbs/qp/qp_datapath.h"
 
+/* Gives a packet to the engine, or drops it if it is of another service. */
 void qp_receive(struct qp *, const struct packet *, nanos now);
+/* Returns true if the engine has output, or rendezvous have work. */
 bool qp_has_output(const struct qp *);
-/* A faster form of qp_has_output that is true more often: also for output that may not leave yet. */
+/* A faster form of qp_has_output, which is true also for output that may not leave yet. */
 static inline bool qp_may_have_output(const struct qp *qp)
 {
     return engine_may_have_output(qp_engine(qp)) || tags_have_work(&qp_tags(qp)->port);
@@ -22,8 +24,8 @@ static inline void qp_expire_by(struct qp *qp, nanos at)
  * is sooner. */
 nanos qp_deadline(const struct qp *);
 
-/* Returns qp_deadline for the helper, which looks again by then: from now on it is woken for deadlines that become
- * sooner. */
+/* Returns qp_deadline for the helper, which looks again by then: from now on the helper is woken for deadlines that
+ * become sooner. */
 nanos qp_watch(struct qp *);
 
 /* Frees the receive of a message that has begun and will not end, before the engine is reset or destroyed; otherwise a

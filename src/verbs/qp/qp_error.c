@@ -52,7 +52,7 @@ void qp_flush_receives(struct qp *qp)
     }
 }
 
-/* Peers stop reading our memory before the first completion says that it is the program's again. */
+/* Peers stop reading our memory before the first completion, after which it is the program's again. */
 void qp_flush(struct qp *qp)
 {
     qp_withdraw_references(qp);
@@ -70,6 +70,6 @@ void qp_fail(struct qp *qp, enum ibv_event_type event)
     if (qp->traits & QP_INSIDE_WQ)
         return qp_owner(qp)->operations->failed(qp_owner(qp), false);
     qp_flush(qp);
-    if (event != IBV_EVENT_DEVICE_FATAL) /* which its contexts report themselves */
+    if (event != IBV_EVENT_DEVICE_FATAL) /* the contexts report that event themselves */
         qp_raise(qp, event);
 }

@@ -1,4 +1,4 @@
-/* Queue pairs into the error state, and their asynchronous events. All under qp->lock. */
+/* Moves queue pairs to the error state, and raises their asynchronous events. All under qp->lock. */
 #pragma once
 
 #include "verbs/qp/qp.h"
@@ -19,4 +19,4 @@ void qp_flush_receives(struct qp *);
 
 /* Raises an asynchronous event of the queue pair, or of all its handles. */
 void qp_raise(struct qp *, enum ibv_event_type);
-void qp_raise_now(struct qp *, enum ibv_event_type); /* without asking what disturbs it */
+void qp_raise_now(struct qp *, enum ibv_event_type); /* does not ask the disturbance, which may delay events */

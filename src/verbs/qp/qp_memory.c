@@ -7,7 +7,7 @@
 #include "verbs/qp/qp_engine.h"
 #include "wire/foreign/foreign.h"
 
-/* A region of nothing, or one that a driver copies: then the program promises the bytes until the work has ended. */
+/* Finds memory of the null region, or memory that a driver copies, which the program keeps until the work has ended. */
 cold static enum reason find_unusual(const struct region *region, const struct ibv_sge *sge, unsigned access,
                                      struct iovec *out)
 {
@@ -24,7 +24,7 @@ const struct region *mr_find(const struct qp *qp, uint32_t key)
     return rkeys_find(process_objects(qp->process)->keys, key);
 }
 
-/* Flattened, as mr_remote is: to find a key makes no call. */
+/* Flattened, like mr_remote, so that finding a key makes no call. */
 __attribute__((flatten)) enum reason mr_local(const struct qp *qp, const struct pd *pd, const struct ibv_sge *sge,
                                               unsigned access, struct iovec *out)
 {

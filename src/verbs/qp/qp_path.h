@@ -43,7 +43,7 @@ static inline uint32_t qp_path_segment(const struct qp *qp, bool remote)
     return remote ? 128u << qp->attr.path_mtu : LINK_SEGMENT;
 }
 
-/* Returns true if the port of its device is down. Then packets from it and to it are lost. */
+/* Returns true if the port of the device is down. Then packets from and to the queue pair are lost. */
 static inline bool qp_port_is_down(const struct qp *qp)
 {
     return port_state_down(qp->process, qp->path.port);

@@ -5,7 +5,7 @@
 #include "diag/diag.h"
 #include "verbs/qp/kind.h"
 
-/* The transition from `from` to `to`, which may be the same state. For anything unknown (also a kind of NULL) it is not
+/* The transition from `from` to `to`, which may be the same state. For unknown states and a kind of NULL it is not
  * allowed. */
 struct qp_transition qp_state_transition(const struct qp_kind *, enum ibv_qp_state from, enum ibv_qp_state to);
 

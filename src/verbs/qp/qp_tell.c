@@ -88,7 +88,7 @@ static void forget_words(struct qp *qp, enum reason reason)
     qp->told.words = NULL;
 }
 
-/* Adds numbers after the packet, by the reason. */
+/* Writes the numbers that explain the reason, for after the packet. */
 static void add_numbers(const struct qp *qp, const struct packet *packet, enum reason reason, char *to, size_t size)
 {
     char words[WORDS_SIZE];
@@ -137,10 +137,10 @@ void qp_tell_nothing(struct qp *qp)
 void qp_tell_dropped(struct qp *qp, const struct packet *packet, enum reason reason)
 {
     enum reason known = (enum reason)drops_named(reason, qp_is_reliable(qp));
-    /* once is enough: it may be repeated for ever */
+    /* the log has one line for RNR NAKs, which may be sent for ever */
     bool again = qp_flow(qp)->counts.reasons[counts_place(known)] && known == REASON_RECEIVER_NOT_READY;
     traffic_note(qp_flow(qp), EVENT_PACKET_DROPPED, known, packet->psn);
-    qp->progress.refused |= reason != REASON_PACKET_NO_RECEIVE; /* that one was the next */
+    qp->progress.refused |= reason != REASON_PACKET_NO_RECEIVE; /* a packet without a receive was expected */
     if ((unsigned)known >= RESPONDER && known != REASON_RECEIVER_NOT_READY && qp_is_reliable(qp))
         qp_tell_cause(qp, known);
     if (!again && !is_of_memory(known) && !is_of_receive(qp, known) && log_wanted(LOG_WARN))
@@ -208,7 +208,7 @@ const char *qp_tell_known(const struct qp *qp, unsigned status)
     return of_peer && qp->told.known && *qp->told.known ? qp->told.known : NULL;
 }
 
-/* What follows the status in the kept words, if these are on this end: it ends in the cause. */
+/* Returns what follows the status in the kept words, if these are about this end; it ends in the cause. */
 static const char *find_numbers(const struct qp *qp, uint64_t id, unsigned status, unsigned reason)
 {
     char beginning[96];
@@ -225,11 +225,11 @@ void qp_tell_ended(const struct qp *qp, uint64_t id, unsigned status, unsigned r
     const char *numbers = qp ? find_numbers(qp, id, status, reason) : "";
     const char *cause = *numbers ? "" : known ? known : reason_sentence(reason);
     int length = snprintf(text, QP_TELL_ENDED, "%s%s%s%s", words_status(status), numbers, *cause ? ": " : "", cause);
-    if (length > 0 && length < QP_TELL_ENDED && text[length - 1] == '.') /* of the reason's sentence */
+    if (length > 0 && length < QP_TELL_ENDED && text[length - 1] == '.') /* the end of the reason's sentence */
         text[length - 1] = 0;
 }
 
-/* Adds the answer of the network, or names the only host that knows more. */
+/* Writes the answer of the network, or which host knows more. */
 static void add_network(const struct qp *qp, enum ibv_wc_status status, char icmp[PORT_ICMP])
 {
     *icmp = 0;
@@ -249,7 +249,7 @@ static void tell_error(struct qp *qp, const char *what, uint64_t id, enum ibv_wc
     snprintf(call, sizeof call, "qp 0x%x: %s of wr_id %llu ends in %s%s%s", qp->number, what, (unsigned long long)id,
              words_status(status), numbers->text, network);
     if (*numbers->text)
-        forget_words(qp, reason); /* these say more */
+        forget_words(qp, reason); /* the new words say more */
     keep_words(qp, reason, known ? known : call, known || numbers->cause);
     if (known && reason != REASON_PEER_GONE)
         log_cause(LOG_WARN, reason, "%s: %s", call, known);

@@ -25,16 +25,16 @@ void qp_tell_lost(struct qp *, enum reason, uint32_t psn);
 /* Reports refused memory that a peer named: the key, the address, the requested access and the region. */
 void qp_tell_memory(struct qp *, uint32_t rkey, uint64_t address, uint32_t length, unsigned access, enum reason);
 
-/* Keeps the first such reason: `softverbs show` reports it as the cause of the failure. */
+/* Keeps the reason if it is the first error's: `softverbs show` reports it as the cause of the failure. */
 void qp_tell_cause(struct qp *, enum reason);
 
 /* Forgets errors, as the queue pair is reset or destroyed. */
 void qp_tell_nothing(struct qp *);
 
-/* What is known of work that failed: "" or text after ", ". */
+/* What is known of work that failed: "", or text that begins with ", ". */
 struct tell_numbers {
     char text[640];
-    bool cause; /* its end is the cause, and not the reason's sentence */
+    bool cause; /* the text ends with the cause, which replaces the reason's sentence */
 };
 
 /* Reports the end of a work request or receive; the line ends with the numbers. `softverbs show` names the first
@@ -48,8 +48,8 @@ const char *qp_tell_known(const struct qp *, unsigned status);
 
 enum { QP_TELL_ENDED = CALLS_WORDS_OF_END };
 
-/* Writes what the log's line on this end has after "ends in": the status, the numbers of what was refused, the cause.
- * NULL for a queue pair of which nothing is known: without numbers. Under qp->lock. */
+/* Writes what the log's line on this end has after "ends in": the status, the numbers of what was refused, the cause. A
+ * queue pair of NULL is not known, and has no numbers. Under qp->lock. */
 void qp_tell_ended(const struct qp *, uint64_t id, unsigned status, unsigned reason, char text[QP_TELL_ENDED]);
 
 enum { QP_TELL_UNCHANGED = 64 };
