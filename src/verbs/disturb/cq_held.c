@@ -17,7 +17,7 @@
 #include "verbs/queue/cq_note.h"
 #include "verbs/queue/cq_push.h"
 
-/* The longest of an adverse process, unless it is scaled. */
+/* The longest delays of an adverse process, unless times are scaled. */
 static const nanos completion_late = 200 * NANOS_MICROSECOND, event_late = 2 * NANOS_MILLISECOND;
 
 struct held_entry {
@@ -128,7 +128,7 @@ static void spoil_unsaid(struct cq_held *held, struct completion *entry)
 /* Sets the fields of an entry that are undefined. */
 static void spoil(struct cq_held *held, struct completion *entry)
 {
-    if (entry->lasting) /* of tag matching, whose fields have other rules */
+    if (entry->lasting) /* entries of tag matching, whose fields have other rules, and of XRC */
         return;
     if (entry->status != IBV_WC_SUCCESS && adverse_shows(ADVERSE_ERROR_FIELDS))
         spoil_error(held, entry);
@@ -166,7 +166,8 @@ static void come_late(struct cq_held *held, unsigned events, nanos due)
     watch(held, due);
 }
 
-/* Decides like an adverse adapter: late, or once more when the program has most likely polled the entry. */
+/* Decides like an adverse adapter: the event is late, or is raised once more when the program has most likely polled
+ * the entry. True: it is not raised now. */
 static bool holds_as_adverse(struct cq_held *held)
 {
     nanos late = adverse_delay(&held->source, ADVERSE_EVENTS, event_late);

@@ -50,7 +50,7 @@ static void look_at_ports(struct process *process, nanos now)
     }
 }
 
-/* The caller holds process->progress, which is taken after control. */
+/* The caller holds process->progress, which is taken after control: so control is only tried. */
 static void ports_expired(struct timer *timer, nanos now)
 {
     struct process *process = (struct process *)((char *)timer - offsetof(struct process_objects, delayed.timer.timer));
@@ -63,7 +63,7 @@ static void ports_expired(struct timer *timer, nanos now)
     mutex_release(&process->control);
 }
 
-/* False: the process has opened the device before. */
+/* Returns true if the process opens the device for the first time, and notes that. */
 static bool is_first(struct delayed_ports *delayed, uint32_t bit)
 {
     bool first = !(delayed->begun & bit);

@@ -8,7 +8,7 @@
 #include "verbs/disturb/qp_adverse.h"
 #include "verbs/qp/qp_error.h"
 
-/* The longest, unless times are scaled. */
+/* The longest delays, unless times are scaled. */
 static const nanos read_late = 200 * NANOS_MICROSECOND, event_late = 2 * NANOS_MILLISECOND;
 
 /* --- leaving */
@@ -20,7 +20,8 @@ static void wake_at(struct qp *qp, nanos at)
     qp_expire_by(qp, at);
 }
 
-/* The table of the order of work without overtaking: only a READ may begin while READs and atomics are under way. */
+/* Returns true if the next work may not begin without ADVERSE_OVERTAKE: it is no READ, and READs or atomics are under
+ * way. */
 static bool would_overtake(struct qp *qp, const struct send_queue *queue)
 {
     const struct send_wqe *work = send_queue_at(queue, queue->next);
@@ -32,9 +33,9 @@ static bool requests_wait(struct qp *qp, struct qp_adverse *adverse, nanos now)
     const struct send_queue *queue = engine_queue(qp_engine(qp));
     if (queue->next == queue->tail)
         return false;
-    qp_adverse_land_responses(adverse); /* this may be fenced by it */
+    qp_adverse_land_responses(adverse); /* a fenced request must find the data of earlier READs */
     if (adverse_on && !adverse_shows(ADVERSE_OVERTAKE) && would_overtake(qp, queue))
-        return true; /* the answer brings the queue pair here again */
+        return true; /* the response of the READ brings the queue pair here again */
     if ((int32_t)(adverse->released - queue->next) > 0)
         return false;
     if (!adverse->held)
@@ -47,8 +48,8 @@ static bool requests_wait(struct qp *qp, struct qp_adverse *adverse, nanos now)
     return adverse->held;
 }
 
-/* Returns true if responses wait. Requests leave after the answers that are owed; so that answers never hold a
- * request for ever, they leave when a request may. */
+/* Returns true if responses wait. Requests leave after the responses that are owed; so that responses never hold a
+ * request for ever, they leave when a request may leave. */
 static bool responses_wait(struct qp *qp, struct qp_adverse *adverse, nanos now)
 {
     const struct send_queue *queue = engine_queue(qp_engine(qp));

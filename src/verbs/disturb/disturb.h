@@ -1,4 +1,4 @@
-/* The one room for what disturbs queue pairs and completion queues: the adverse adapter (adverse/adverse.h), scripts
+/* The one place for what disturbs queue pairs and completion queues: the adverse adapter (adverse/adverse.h), scripts
  * (docs/reference/scripts.md) and the recorder. It gives such an object a table of hooks (verbs/object/disturbance.h),
  * which holds output and data, events and completions back. Other objects have no table, and no other code asks which
  * of the three it is. */
@@ -16,7 +16,7 @@ void qp_disturb(struct qp *);
  * Called before the engine is initialized. */
 void qp_record(struct qp *);
 
-/* Frees the memory of both. */
+/* Frees the table and the recording of a queue pair. */
 void qp_disturb_end(struct qp *);
 
 /* Decides whether arming the queue raises an event for the entries that it has, as the adverse adapter and a profile
@@ -27,10 +27,10 @@ void cq_choose_events(struct cq *);
  * also rules that were added after the queue was made. Does nothing without memory. Takes cq->lock. */
 void cq_disturb(struct cq *);
 
-/* Stops the timer of a queue that is not used any more. Under process->progress. */
+/* Stops the timer of a disturbed queue that is not used any more. Under process->progress. */
 void cq_disturb_stop(struct cq *);
 
-/* Called before the memory of the queue is freed. */
+/* Frees the table of a queue, before the queue is freed. */
 void cq_disturb_end(struct cq *);
 
 /* Takes down the port of a context that is being opened (ADVERSE_LATE_PORT), and brings it up some time later with

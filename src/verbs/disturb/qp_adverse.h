@@ -12,20 +12,20 @@ struct qp_adverse {
     struct disturbance hooks;
     struct qp *qp;
     struct adverse_source source;
-    struct landings landings; /* of WRITEs that arrived */
+    struct landings landings; /* data of WRITEs that arrived */
     struct landings kept;     /* responses to READs that have ended; they land before the next completion */
     uint32_t released;        /* position in the send queue: work before it may leave */
-    bool held;                /* the work at `released` waits */
-    nanos requests_until;     /* until this time */
-    nanos responses_until;    /* before this time no response leaves */
-    struct payload carried;   /* the payload of the packet in hand, which `carry` stores now or later */
+    bool held;                /* the work at `released` waits until requests_until */
+    nanos requests_until;
+    nanos responses_until;  /* before this time no response leaves */
+    struct payload carried; /* the payload of the packet in hand, which `carry` stores now or later */
     bool (*carry)(struct qp_adverse *, uint32_t offset, const struct iovec *to, uint32_t count);
     uint32_t again;          /* the place in the send queue after the READ that was executed again last; or 0 */
     nanos events[QP_EVENTS]; /* when they are raised; or NANOS_NEVER */
     uint8_t grh[40];
 };
 
-/* The state of a queue pair that has it. */
+/* The adverse state of a queue pair that has one. */
 static inline struct qp_adverse *qp_adverse_of(struct qp *qp)
 {
     return container_of(qp_datapath(qp)->disturbance, struct qp_adverse, hooks);
@@ -36,7 +36,7 @@ static inline struct qp_adverse *qp_adverse_of(struct qp *qp)
 bool qp_adverse_changes(struct qp *, const struct packet *, void *memory, uint64_t *found);
 const struct packet *qp_adverse_arrives(struct qp *, const struct packet *, struct packet *room);
 
-/* Lands the data of WRITEs that is due until then; all data of responses. */
+/* qp_adverse_land stores the data of WRITEs that is due by `until`, qp_adverse_land_responses all data of responses. */
 void qp_adverse_land(struct qp *, nanos until);
 void qp_adverse_land_responses(struct qp_adverse *);
 

@@ -4,7 +4,7 @@
 
 #include "verbs/queue/srq.h"
 
-/* The longest of each, unless times are scaled. */
+/* The longest delay of each, unless times are scaled. */
 static const nanos write_late = 2 * NANOS_MILLISECOND, response_late = 300 * NANOS_MICROSECOND,
                    acknowledge_late = 200 * NANOS_MICROSECOND, response_kept = 200 * NANOS_MICROSECOND;
 
@@ -46,7 +46,7 @@ static bool keep_late(struct qp_adverse *adverse, uint32_t offset, const struct 
     return true;
 }
 
-/* Keeps a WRITE's data; data that can't be kept lands now, after the data that was. */
+/* Keeps a WRITE's data for later; data that can't be kept lands now, after the data that was kept before. */
 static bool carry_write(struct qp_adverse *adverse, uint32_t offset, const struct iovec *to, uint32_t count)
 {
     if (count == 1 && keep_late(adverse, offset, to))
@@ -66,8 +66,8 @@ static bool store_now(struct qp_adverse *adverse, uint32_t offset, const struct 
     return landing_scatter(&adverse->carried, offset, to, count, &adverse->source);
 }
 
-/* Returns true for an unsignalled READ before another one that has been sent: its bytes need not be stored before
- * that one's completion, and may be stored after its bytes. */
+/* Returns true for an unsignalled READ before another READ that has been sent: the bytes of the first need not be
+ * stored before the completion of the second, and may be stored after the bytes of the second. */
 static bool may_wait_for_next(const struct qp_adverse *adverse)
 {
     struct qp *qp = adverse->qp;
@@ -116,7 +116,7 @@ static bool carry_response(struct qp_adverse *adverse, uint32_t offset, const st
 
 /* --- packets */
 
-/* The `pull` of a payload: takes all that is stored of a packet. */
+/* The `pull` of the payload that the engine stores: adverse->carry stores it now or later. */
 static bool carry(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
 {
     struct qp_adverse *adverse = payload->source;
@@ -130,7 +130,7 @@ static nanos up_to_a_timer(const struct qp *qp, nanos most)
     return qp->attr.timeout && part < most ? part : most;
 }
 
-/* Delays an answer: later WRITEs overtake a READ whose answer waits. */
+/* Delays a response: later WRITEs overtake a READ whose response waits. */
 static void delay_response(struct qp *qp, struct qp_adverse *adverse, uint32_t flags)
 {
     bool has_response = flags & (OP_READ | OP_ATOMIC);
@@ -143,7 +143,7 @@ static void delay_response(struct qp *qp, struct qp_adverse *adverse, uint32_t f
     adverse->responses_until = now + delay;
 }
 
-/* Returns true for a packet that bounds the lateness of the WRITEs before it. */
+/* Returns true for a packet before which the data of earlier WRITEs must be in memory. */
 static bool is_bound(uint32_t flags)
 {
     return !(flags & OP_RESPONSE) && (!(flags & OP_WRITE) || flags & OP_IMMDT);
@@ -180,7 +180,7 @@ const struct packet *qp_adverse_arrives(struct qp *qp, const struct packet *pack
     if (is_bound(flags))
         qp_adverse_land(qp, NANOS_NEVER);
     if (flags & OP_RESPONSE && !packet->payload.length)
-        qp_adverse_land_responses(adverse); /* the work that this packet completes is reported after it */
+        qp_adverse_land_responses(adverse); /* data must be in memory before the packet completes later work */
     delay_response(qp, adverse, flags);
     if (!may_be_carried(qp, packet, flags))
         return room->grh ? room : packet;

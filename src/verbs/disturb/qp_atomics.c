@@ -7,12 +7,13 @@
 #include "wire/foreign/foreign.h"
 #include "wire/guarded.h"
 
-/* All atomics of the process take it, as on one device: several queue pairs may execute theirs at once. */
+/* All atomics of the process take this lock, as on one device: several queue pairs may execute atomics at once. */
 LOCK_STATIC(executing, LOCK_INNERMOST);
 
 enum { WORD = 8, PAUSE = 400 };
 
-/* A page that other processes may have, too: their atomics are of the same device, and know nothing of the lock. */
+/* Returns true if other processes may have the page, too: their atomics are of the same device, and take no lock here.
+ */
 static bool may_be_shared(const void *memory)
 {
     const uint64_t not_anonymous = 1ull << 61; /* proc_pid_pagemap(5) */

@@ -12,7 +12,7 @@ struct scripted_end {
     uint16_t vendor; /* vendor_err */
 };
 
-enum { SCRIPTED_KEY = 0xff }; /* lkey of a receive's only element, whose address has the end: keys begin above */
+enum { SCRIPTED_KEY = 0xff }; /* lkey of a receive's only element, whose address has the end; real keys are larger */
 
 static inline uint32_t scripted_word(struct scripted_end end)
 {
@@ -39,7 +39,7 @@ static inline struct scripted_end scripted_end_of(const struct send_wqe *work)
 /* ibv_post_send(3) of one work request with this end. Thread-safe. */
 int scripted_post_send(struct ibv_qp *, struct ibv_send_wr *, struct scripted_end, struct ibv_send_wr **bad);
 
-/* Gives the work request that this thread's batch has just begun this end. */
+/* Gives this end to the work request that this thread's batch has begun last. */
 void scripted_build(struct ibv_qp_ex *, struct scripted_end);
 
 /* Returns the element that a receive with this end has instead of its list. */
