@@ -1,4 +1,4 @@
-/* Asynchronous events, fetched: ibv_get_async_event(3), ibv_ack_async_event(3). Thread-safe. */
+/* Fetching asynchronous events: ibv_get_async_event(3), ibv_ack_async_event(3). Thread-safe. */
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -9,5 +9,5 @@ struct context;
 int async_get(struct ibv_context *, struct ibv_async_event *);
 void async_acknowledge(struct ibv_async_event *);
 
-/* Withdraws the events of an object that is being destroyed and that were not fetched yet. `element` is its address. */
+/* Withdraws the events that were not fetched yet of an object that is being destroyed. `element` is its address. */
 void async_withdraw(struct context *, const void *element);

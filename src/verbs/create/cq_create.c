@@ -21,7 +21,7 @@ enum {
     CQ_COMP_MASK = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD,
 };
 
-/* Returns the size that programs see: never more than the device's limit, to which rounding up knows no bound. */
+/* Returns the size that programs see: never more than the device's limit, above which a capacity may be rounded. */
 static int shown_size(const struct context *context, uint32_t capacity)
 {
     uint32_t most = context->device->limits.max_cqe;
@@ -57,7 +57,7 @@ static int cq_check(const struct context *context, const struct ibv_cq_init_attr
     if (error)
         return error;
     if (attr->channel && !object_is_here(&((struct comp_channel *)attr->channel)->object, context))
-        return refused(EBADF); /* a descriptor, not a handle */
+        return refused(EBADF); /* not ENOENT: kernels know a channel by its descriptor */
     if (attr->wc_flags & ~(uint64_t)CQ_WC_FLAGS)
         return refuse(EOPNOTSUPP, REASON_CQ_UNKNOWN_BITS, "wc_flags are 0x%llx", (unsigned long long)attr->wc_flags);
     if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) && (attr->flags & ~(uint32_t)CQ_CREATE_FLAGS))
@@ -132,7 +132,7 @@ static void cq_destroy_left(struct object *object)
     cq_destroy(&cq->ibv);
 }
 
-/* A batch of completions that the thread began which forked is still its own. */
+/* The thread that forked keeps a batch of completions that it had begun. */
 static void cq_inherit(struct object *object)
 {
     struct cq *cq = object_whole(object);
@@ -217,7 +217,7 @@ int cq_destroy(struct ibv_cq *ibv)
     return 0;
 }
 
-/* The positions begin anew. */
+/* Moves the entries to a ring, whose positions begin anew. */
 static void use_ring(struct cq *cq, const struct domain_block *memory, uint32_t capacity)
 {
     bool notable = cq_holds_notable(cq);

@@ -114,7 +114,7 @@ const struct object_class mr_class = {
     .destroy = mr_destroy_left,
 };
 
-/* Enters the region under another rkey than its lkey if the process is adverse: peers find it there. */
+/* Enters the region under an rkey that differs from its lkey, if the process is adverse; peers find it under that. */
 static int enter_remote(struct rkey_table *keys, struct mr *mr)
 {
     struct region *remote = &mr->remote;
@@ -130,7 +130,7 @@ static int enter_remote(struct rkey_table *keys, struct mr *mr)
     return error;
 }
 
-/* No other thread knows the keys yet. */
+/* Enters the keys of a region, which no other thread knows yet. */
 static int keys_enter(struct rkey_table *keys, struct mr *mr)
 {
     int error = rkeys_enter(keys, &mr->region);
@@ -262,7 +262,7 @@ struct ibv_mr *mr_register_hinted(struct ibv_pd *pd, void *address, size_t lengt
 static int hide(struct process *process, struct mr *mr)
 {
     if (process->inherited)
-        return 0; /* windows of the copy stay bound when they are deallocated */
+        return 0; /* windows that the child inherited stay bound when they are deallocated */
     if (!atomic_load(&mr->windows)) {
         keys_hide(process_objects(process)->keys, mr);
         publish_no_region(process, mr);
@@ -312,7 +312,7 @@ static const char *name_special(const struct mr *mr)
     return mr->dm ? "device memory" : mr->mapped ? "a file" : NULL;
 }
 
-/* A region of nothing stays what it is; of device memory, a GPU's or a file, only its domain and access can change. */
+/* The null region can't change; a region of device memory, a GPU or a file only its domain and access. */
 static int check_kind(const struct mr *mr, int flags)
 {
     if (!region_is_memory(&mr->region))
@@ -322,8 +322,8 @@ static int check_kind(const struct mr *mr, int flags)
     return 0;
 }
 
-/* Makes the checks of libibverbs itself: IBV_REREG_MR_ERR_INPUT. All else is the driver's, IBV_REREG_MR_ERR_CMD; here
- * the old region is valid after that, too. */
+/* Makes the checks of libibverbs itself, which fail with IBV_REREG_MR_ERR_INPUT. Later checks are the driver's, and
+ * fail with IBV_REREG_MR_ERR_CMD; here the old region stays valid then, too. */
 static int check_input(struct mr *mr, int flags, struct ibv_pd *pd, void *address, size_t length, int access)
 {
     if (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED)

@@ -10,10 +10,10 @@ struct mr_source {
     uint64_t length, base;
     unsigned access;
     uint8_t kind;                  /* enum region_kind */
-    struct dm *dm;                 /* whose part it is; or NULL */
-    const struct foreign *foreign; /* copies it, if the processor can't reach it; otherwise NULL */
-    struct object *dmah;           /* made with this DMA handle; or NULL */
-    void *mapped;                  /* unmapped with the region; or NULL */
+    struct dm *dm;                 /* the device memory that it is a part of; or NULL */
+    const struct foreign *foreign; /* copies the memory, if the processor can't reach it; otherwise NULL */
+    struct object *dmah;           /* the DMA handle that the program names; or NULL */
+    void *mapped;                  /* a file's memory, unmapped with the region; or NULL */
     size_t mapped_length;
 };
 
@@ -21,14 +21,14 @@ struct mr_source {
 struct ibv_mr *mr_register_from(struct ibv_pd *, const struct mr_source *);
 
 /* Registers [address, address + length); peers name it from `base` on. NULL and errno. Nothing is pinned; the range
- * must be mapped, writable for local write access, and readable by the kernel (EFAULT), unless it pages on demand,
- * or is memory of a GPU whose driver the program has loaded (memory/cuda.h). access: enum ibv_access_flags; unknown
+ * must be mapped, writable for local write access, and readable by the kernel (EFAULT), unless it pages on demand, or
+ * is memory of a GPU whose driver the program has loaded (memory/cuda.h). access: enum ibv_access_flags; unknown
  * bits outside the optional range are EINVAL. */
 struct ibv_mr *mr_register(struct ibv_pd *, void *address, size_t length, uint64_t base, unsigned access);
 /* Registers as mr_register does, with a DMA handle. */
 struct ibv_mr *mr_register_hinted(struct ibv_pd *, void *address, size_t length, uint64_t base, unsigned access,
                                   struct object *dmah);
-/* EBUSY while a window is bound to it. */
+/* Deregisters a region. 0 or an errno: EBUSY while a window is bound to it. */
 int mr_deregister(struct ibv_mr *);
 /* ibv_rereg_mr: 0, or enum ibv_rereg_mr_err_code; after an error the region is unchanged. */
 int mr_reregister(struct ibv_mr *, int flags, struct ibv_pd *, void *address, size_t length, int access);

@@ -51,8 +51,8 @@ struct ibv_mr *mr_special_register_dm(struct ibv_pd *pd, struct ibv_dm *ibv, uin
 }
 
 /* Programs find out whether dma-bufs are supported with a wrong descriptor, -1 (UCX, NCCL; the latter with length
- * 0): any errno except EOPNOTSUPP means yes to them, and they then register a GPU's memory. So they get EBADF if its
- * driver can be asked to copy. */
+ * 0): any errno except EOPNOTSUPP means yes to them, and they then register a GPU's memory. So they get EBADF if the
+ * GPU's driver can be asked to copy. */
 static bool is_descriptor(int fd)
 {
     return fcntl(fd, F_GETFD) >= 0;
@@ -80,8 +80,8 @@ static int map(int fd, uint64_t offset, size_t length, bool write, struct mr_sou
     return 0;
 }
 
-/* 0, or the errno of a refusal. *foreign: the iova is the address of a GPU's memory of this program, as with all
- * programs that register a GPU's dma-buf, and this copies it. */
+/* 0, or the errno of a refusal. Sets *foreign if the iova is the address of a GPU's memory of this program, as with all
+ * programs that register a GPU's dma-buf: it copies that memory. */
 static int check_fd(uint64_t offset, size_t length, uint64_t iova, int fd, unsigned access,
                     const struct foreign **foreign)
 {
@@ -134,7 +134,8 @@ struct ibv_mr *mr_special_allocate_null(struct ibv_pd *pd)
     return mr;
 }
 
-/* Finds a region, under process->control, so that it stays. The errnos follow the manual page's list. */
+/* Finds a region and the memory of an element. Under process->control, so that the region stays. The errnos follow the
+ * manual page's list. */
 static int special_find(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, const struct ibv_sge *sge, char **memory)
 {
     const struct process *process = context_of(pd->context)->process;

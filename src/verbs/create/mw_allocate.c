@@ -62,7 +62,7 @@ struct ibv_mw *mw_allocate(struct ibv_pd *pd, enum ibv_mw_type type)
     return refused_null(error);
 }
 
-/* No thread finds the window any more, and no queue pair is destroyed meanwhile: we hold the control. */
+/* Called when no thread finds the window any more. No queue pair is destroyed meanwhile, under process->control. */
 static void unbind_for_good(struct mw *mw)
 {
     quiesce_memory(mw->object.context->process);

@@ -3,6 +3,7 @@
 
 #include "verbs/memory/mw.h"
 
+/* Makes a window. NULL and errno. */
 struct ibv_mw *mw_allocate(struct ibv_pd *, enum ibv_mw_type);
-/* A bound window is unbound first. */
+/* Ends a window, which is unbound first if it is bound. 0 or ENOENT. */
 int mw_deallocate(struct ibv_mw *);

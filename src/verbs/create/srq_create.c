@@ -49,7 +49,7 @@ static void srq_release(struct srq *srq)
     object_free(&srq->object, srq);
 }
 
-/* An SRQ that is not in its context yet; NULL and errno. */
+/* Makes an SRQ that is not in its context yet; NULL and errno. */
 static struct srq *srq_make(const struct srq_kind *kind, struct ibv_pd *pd, const struct ibv_srq_attr *attr,
                             void *srq_context)
 {
@@ -127,7 +127,7 @@ static struct ibv_srq *srq_enter(struct srq *srq, struct ibv_srq_attr *attr)
     return refused_null(full ? full : ENOMEM);
 }
 
-/* Checks that it has the attributes of its kind, and that the handles are right. 0, or the errno of a refusal. */
+/* Checks that no attribute of the kind is missing, and that the handles are right. 0, or the errno of a refusal. */
 static int srq_check(const struct srq_kind *kind, const struct ibv_srq_init_attr_ex *init)
 {
     const struct context *context = context_of(init->pd->context);

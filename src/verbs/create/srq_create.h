@@ -4,8 +4,8 @@
 
 #include "verbs/queue/srq.h"
 
-struct ibv_srq *srq_create(struct ibv_pd *,
-                           struct ibv_srq_init_attr *); /* NULL and errno; writes the true sizes back */
+/* NULL and errno; sets srq_limit of the attributes to 0. */
+struct ibv_srq *srq_create(struct ibv_pd *, struct ibv_srq_init_attr *);
 /* ibv_create_srq_ex(3): basic, with tag matching (srq_tags.h), or for XRC (xrc.h). */
 struct ibv_srq *srq_create_ex(struct ibv_context *, struct ibv_srq_init_attr_ex *);
 int srq_get_number(struct ibv_srq *, uint32_t *); /* EINVAL: not for XRC, so it has no number */
