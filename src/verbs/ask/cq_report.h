@@ -14,9 +14,9 @@ struct cq;
  * 1970; NULL: they are left out. Takes cq->lock. */
 void cq_report(FILE *, struct cq *, struct facts_cq *, const int64_t *epoch);
 
-/* The facts that it writes, but for events. Under cq->lock. */
+/* Fills in the facts that cq_report writes, except the last events. Under cq->lock. */
 void cq_report_fill(struct facts_cq *, struct cq *);
 
-/* Returns true if completions of the queue pair lie in a queue for whose event the program can wait. NULL: none do.
- * Takes cq->lock. */
+/* Returns true if the queue has completions of the queue pair, and a channel, so that the program can wait for an
+ * event. False for NULL. Takes cq->lock. */
 bool cq_report_waits(struct cq *, uint32_t qp_number);

@@ -6,14 +6,14 @@
 #include "verbs/qp/qp_path.h"
 #include "wire/psn.h"
 
-/* What has ended, if all that was posted has: later requests may still bring a completion for the earlier ones. */
+/* Unsignalled work that has ended, if all posted work has: later requests may still bring a completion for it. */
 static uint32_t unsignalled(const struct qp *qp)
 {
     const struct send_queue *queue = engine_queue((struct engine *)qp_engine(qp));
     return queue->head == queue->tail && !qp->sends.signal_all ? qp->sends.unsignalled : 0;
 }
 
-/* The window is that of a network: a link of the host never loses. */
+/* The window is a fact on networks alone: a link of the host never loses. */
 static void fill_reliable(struct facts_qp *facts, const struct qp *qp)
 {
     const struct engine *engine = qp_engine(qp);
@@ -25,7 +25,7 @@ static void fill_reliable(struct facts_qp *facts, const struct qp *qp)
         fact_put(&facts->window, true, flight_window(engine));
 }
 
-/* The interface below the port is down. Processes of this host need none. */
+/* Returns true if the network interface is down. Only a peer on another host needs it. */
 static bool is_cut_off(const struct qp *qp)
 {
     return qp->path.remote && !device_now(qp_flow((struct qp *)qp)->device)->up;

@@ -1,9 +1,9 @@
-/* The part of a report on requests that are on their way, and what judges need (diagnose/diagnose.h). */
+/* The part of a queue pair's facts on requests that are on their way, and what diagnoses need (diagnose/diagnose.h). */
 #pragma once
 
 #include "facts/facts.h"
 
 struct qp;
 
-/* From `outstanding` to `port_down`, as far as the queue pair can know. Under qp->lock. */
+/* Fills in the members from `outstanding` to `port_down`, as far as the queue pair knows them. Under qp->lock. */
 void qp_flight_fill(struct facts_qp *, const struct qp *);

@@ -20,14 +20,14 @@
 #include "verbs/qp/qp_path.h"
 #include "wire/psn.h"
 
-static const nanos look_first = 200 * NANOS_MICROSECOND; /* doubling while no answer comes */
+static const nanos look_first = 200 * NANOS_MICROSECOND; /* doubled after each look that finds no answer */
 
 struct qp_inquiry {
     struct question question;
     bool waits, refused;
-    unsigned process; /* the one that asks: `processes` then */
+    unsigned process; /* `processes` of the process that asks */
     nanos until, look, span;
-    struct packet refusal; /* `refused`: by this NAK */
+    struct packet refusal; /* the NAK, if `refused` */
     pid_t pid;
     unsigned slot;
     char who[80]; /* "process 4711 (server)" */
@@ -35,7 +35,7 @@ struct qp_inquiry {
 };
 
 static atomic_uint under_way;
-static atomic_uint processes; /* forks on the way to this one */
+static atomic_uint processes; /* forks between the first process and this one */
 
 static bool may_begin(struct qp_inquiry *inquiry)
 {
@@ -104,7 +104,7 @@ static void conclude(const struct qp *qp, struct qp_inquiry *inquiry, struct kno
     diagnose_words(diagnose_silence(&known), &known, inquiry->words, INQUIRY_WORDS);
 }
 
-/* Returns the number in the other byte order if a process has that (the program forgot ntohl(3)), else 0. */
+/* Returns the number in the other byte order if a process has that number (the program forgot ntohl(3)), else 0. */
 static uint32_t swapped(const struct qp *qp)
 {
     uint32_t number = __builtin_bswap32(qp->attr.dest_qp_num);
@@ -137,16 +137,16 @@ static void find_gone(const struct qp *qp, struct qp_inquiry *inquiry, const str
     conclude(qp, inquiry, (struct known){.partner = facts, .hint = hint});
 }
 
-/* A reason of the responder, as diag.def has them. */
+/* Returns true for a reason of the responder (diag.def). */
 static bool is_refusal(unsigned long reason)
 {
     return reason >= 200 && reason < 300;
 }
 
-/* The length of the words that fit, whole. */
+/* Returns the length of the whole words that fit. */
 static int fitting(const char *words, int length)
 {
-    enum { MOST = INQUIRY_WORDS - 144 }; /* the name of the process and the reason come, too */
+    enum { MOST = INQUIRY_WORDS - 144 }; /* the rest is for the name of the process and the reason */
     if (length <= MOST)
         return length;
     for (length = MOST; length && words[length] != ' ';)
@@ -154,7 +154,7 @@ static int fitting(const char *words, int length)
     return length;
 }
 
-/* "qp 0x34: 8 bytes at 0x10 (reason 207)" */
+/* Takes the cause from a line such as "qp 0x34: 8 bytes at 0x10 (reason 207)". */
 static void take_line(struct qp_inquiry *inquiry, const char *line)
 {
     static const char mark[] = " (reason ";
@@ -205,7 +205,7 @@ static void name_process(struct qp *qp, const struct peer *peer, struct qp_inqui
         snprintf(inquiry->who, sizeof inquiry->who, "a process of another container (%s)", program);
 }
 
-/* It has logged why before it refused, and may have ended at once. */
+/* Reads the log of the peer's process, which has logged why before it refused, and may have ended at once. */
 static void read_its_log(struct qp *qp, struct qp_inquiry *inquiry)
 {
     char text[32];
@@ -218,7 +218,8 @@ static void read_its_log(struct qp *qp, struct qp_inquiry *inquiry)
     take_line(inquiry, found.line);
 }
 
-/* A packet that was sent again found its receiver gone and let go of it, before the NAK that it had sent was taken. */
+/* Reads the log of the former peer: a packet that was sent again found it gone, and part_from_peer was called, before
+ * its NAK was taken. */
 static void read_log_of_parted(struct qp *qp, struct qp_inquiry *inquiry)
 {
     inquiry->pid = qp->path.parted_from;
@@ -265,7 +266,7 @@ static void ask(struct qp *qp, struct peer *peer, struct qp_inquiry *inquiry, na
         tell_unasked(qp, peer, inquiry, error);
 }
 
-/* Asks the holder of the number: a process that lives, or else the peer that we had, which has ended. */
+/* Asks the process that has the number, or else the peer of the queue pair, which has ended. */
 static void turn_to(struct qp *qp, struct qp_inquiry *inquiry, nanos now)
 {
     struct peer *found = node_find(qp->process->node, qp->attr.dest_qp_num), *peer = found ? found : qp->path.peer;
@@ -279,7 +280,7 @@ static void turn_to(struct qp *qp, struct qp_inquiry *inquiry, nanos now)
         node_put(qp->process->node, found);
 }
 
-/* The memory that it points to does not last as long. */
+/* Copies a NAK without its pointers, whose memory does not last as long. */
 static void keep_refusal(struct qp_inquiry *inquiry, const struct packet *refusal)
 {
     inquiry->refused = true;
@@ -288,7 +289,7 @@ static void keep_refusal(struct qp_inquiry *inquiry, const struct packet *refusa
     inquiry->refusal.lrh = inquiry->refusal.grh = NULL;
 }
 
-/* False: it is of no use, or there is no memory. */
+/* Begins an inquiry. True: an answer is awaited. False: asking is of no use or failed, or there is no memory. */
 static bool start(struct qp *qp, const struct packet *refusal, nanos now)
 {
     if (!log_wanted(LOG_WARN) || !qp->path.local || qp->path.remote || !qp->process->node)
@@ -308,7 +309,8 @@ static bool start(struct qp *qp, const struct packet *refusal, nanos now)
     return inquiry->waits;
 }
 
-/* A queue pair that refused a request and was reset or destroyed at once knows no more why, and the log still does. */
+/* Takes the account. A queue pair that refused a request and was reset or destroyed at once no longer knows why, but
+ * the log does. */
 static void hear(struct qp *qp, struct qp_inquiry *inquiry, struct qp_account *account)
 {
     bool sound = qp_account_is_sound(account, qp->attr.dest_qp_num);
@@ -341,7 +343,7 @@ static void give_up(struct qp *qp, struct qp_inquiry *inquiry, int error)
         conclude(qp, inquiry, (struct known){.asked = {"unanswered", .ended = !is_there(qp, inquiry)}});
 }
 
-/* True: it is still awaited. */
+/* Looks for the answer. True: it is still awaited. */
 static bool look(struct qp *qp, nanos now)
 {
     struct qp_inquiry *inquiry = qp->told.inquiry;
@@ -363,7 +365,7 @@ static bool look(struct qp *qp, nanos now)
     return false;
 }
 
-/* The answer about an error that did not come to pass is dropped. */
+/* Drops the answer about an earlier error that did not happen after all, and begins anew. */
 static bool restart(struct qp *qp, const struct packet *refusal, nanos now)
 {
     qp_inquiry_end(qp);
@@ -392,7 +394,7 @@ bool qp_inquire_refusal(struct qp *qp, const struct packet *packet, nanos now)
         return false;
     if (!qp_inquiry_is_of_refusal(qp))
         return restart(qp, packet, now);
-    keep_refusal(qp->told.inquiry, packet); /* the same once more, or what the peer says now */
+    keep_refusal(qp->told.inquiry, packet); /* the same NAK once more, or a newer one */
     return true;
 }
 
@@ -420,7 +422,7 @@ bool qp_inquiry_take(struct qp *qp, nanos now, struct packet *refusal)
     return true;
 }
 
-/* An answer that has not come by now is awaited no more. */
+/* Looks as late as inquiry->until, after which no answer is awaited. */
 void qp_inquiry_settle(struct qp *qp)
 {
     struct packet refusal;

@@ -24,7 +24,7 @@ const struct traffic_flow *qp_story_settle(const struct qp *qp)
     return flow;
 }
 
-/* Where the first error goes; NULL: there was one, or there is no memory. */
+/* Returns the place of the first error; NULL: there was an error, or there is no memory. */
 static struct story_error *begin_error(struct qp *qp, enum story_subject subject, enum reason reason)
 {
     struct story *story = traffic_story(qp_flow(qp));
@@ -64,7 +64,7 @@ struct story_memory qp_story_look(const struct qp *qp, uint32_t key, uint64_t ad
     return memory;
 }
 
-/* The first of the elements that is not to be used so. */
+/* Returns what is known of the first element that may not be used with this access. */
 static struct story_memory find_refused(const struct qp *qp, const struct pd *pd, const struct ibv_sge *sge,
                                         uint32_t count, unsigned access)
 {
@@ -74,7 +74,7 @@ static struct story_memory find_refused(const struct qp *qp, const struct pd *pd
     return qp_story_look(qp, sge[at].lkey, sge[at].addr, sge[at].length, access);
 }
 
-/* Some of its bits are left where it was posted. */
+/* Returns when work was posted, of which the work keeps some bits. */
 static nanos posted_at(const struct send_wqe *work, nanos now)
 {
     enum { AHEAD = 64 }; /* the clock of posts may be some milliseconds before the exact one (clock_about_now) */
@@ -82,7 +82,7 @@ static nanos posted_at(const struct send_wqe *work, nanos now)
     return before > UINT32_MAX - AHEAD ? now : now - ((nanos)before << 20);
 }
 
-/* Memory of the peer; others keep what is their own in the same fields. */
+/* Returns true for a request that names memory of the peer; others have something else in the same fields. */
 static bool names_memory(unsigned opcode)
 {
     unsigned class = request_kinds[opcode].class;
@@ -120,14 +120,14 @@ void qp_story_send(struct qp *qp, const struct send_wqe *work, enum ibv_wc_statu
     describe_send(qp, error, work);
 }
 
-/* The packet that it ended by has begun the error. */
+/* Adds the receive to the error, which the packet that ended the receive may have begun. */
 static void describe_receive(struct qp *qp, struct story_error *error, const struct recv_wqe *receive,
                              enum ibv_wc_status status)
 {
     error->receive_id = receive->id;
     error->receive_status = (uint8_t)status;
     error->limit = (uint32_t)scatter_room(receive);
-    if (error->reason == REASON_SCRIPTED) /* its memory is none, as the script wants it to fail */
+    if (error->reason == REASON_SCRIPTED) /* the script gave it no memory, so that it fails */
         return;
     struct story_memory memory =
         find_refused(qp, qp->memory.receive_pd, receive->sge, receive->sge_count, IBV_ACCESS_LOCAL_WRITE);
@@ -156,7 +156,7 @@ void qp_story_receive(struct qp *qp, const struct recv_wqe *receive, const struc
         describe_receive(qp, error, receive, arrival->status);
 }
 
-/* The number that this side has, where the reason is that it is another. */
+/* Returns the number of this side that the packet violates; 0: the reason is about no number. */
 static uint32_t limit_of(const struct qp *qp, enum reason reason)
 {
     switch (reason) {
@@ -177,7 +177,8 @@ struct receive_queue *qp_story_receives(const struct qp *qp)
     return srq ? &srq->queue : qp->receives.queue;
 }
 
-/* Another queue pair may have taken it from a shared queue meanwhile; then the next one is not too short, or is. */
+/* Keeps the lengths of the message and of the next receive, which stays when it is too short. Another queue pair may
+ * have taken that from an SRQ meanwhile. */
 static void note_too_short(struct qp *qp, uint32_t bytes)
 {
     struct story *story = traffic_story(qp_flow(qp));
@@ -189,7 +190,7 @@ static void note_too_short(struct qp *qp, uint32_t bytes)
 
 void qp_story_packet(struct qp *qp, const struct packet *packet, enum reason reason)
 {
-    enum { RESPONDER = 200 }; /* of diag.def: each of those ends a reliable queue pair */
+    enum { RESPONDER = 200 }; /* reasons of diag.def from here on end a reliable queue pair */
     lock_assert_held(&qp->lock);
     if (reason == REASON_PACKET_TOO_LONG)
         note_too_short(qp, packet->payload.length);

@@ -36,7 +36,7 @@ static void write_story(struct qp *qp, kept_story_adder *add)
     free(text);
 }
 
-/* In the midst of a call that succeeds, as of ibv_post_send(3): streams of the C library change errno. */
+/* Keeps errno, which streams of the C library change: a call such as ibv_post_send(3) may be under way and succeed. */
 static void keep_story(struct qp *qp, kept_story_adder *add)
 {
     int error = errno, before = uncancelled_begin();
@@ -55,7 +55,7 @@ void qp_story_keep(struct qp *qp)
     qp_story_log(qp->number, story, traffic_written(qp_flow(qp)), qp_story_now());
 }
 
-/* A message was refused for now (RNR) or dropped, and nothing has come since. */
+/* Returns true if a message was refused for now (RNR) or dropped, and no receive has ended since. */
 static bool lets_wait(const struct story *story, uint32_t at)
 {
     for (unsigned back = 1; back <= STORY_RECORDS; back++) {
@@ -86,7 +86,8 @@ static nanos last_ended(const struct story *story, uint32_t at)
     return 0;
 }
 
-/* A program that ends at once does not want them; one that waits in vain gives up after some time. */
+/* Returns true if completions are old and unpolled. A program that ends at once does not want its completions; a
+ * program that waits in vain gives up after some time. */
 static bool has_waited(const struct qp *qp, const struct story *story)
 {
     const nanos timeout = NANOS_SECOND / 2;
@@ -101,7 +102,8 @@ static bool is_worth_keeping(const struct qp *qp, const struct story *story)
     return has_work(qp) || lets_wait(story, traffic_written(qp_flow((struct qp *)qp))) || has_waited(qp, story);
 }
 
-/* Something has happened since it was kept: work was flushed, or what it waited for came. */
+/* Returns true if something has happened since the story was kept: work was flushed, or the queue pair need not wait.
+ */
 static bool is_outdated(const struct story *story)
 {
     return story->kept && (story->kept_waiting || story->kept_flushed != flushed(story));
@@ -116,12 +118,13 @@ void qp_story_end(struct qp *qp)
     bool told = !story->kept && qp_waits_end(qp, story, traffic_written(qp_flow(qp)));
     if (is_outdated(story)) {
         keep_story(qp, kept_story_renew);
-        story->kept_waiting = false; /* it is destroyed, and then its process ends */
+        story->kept_waiting =
+            false; /* the end of the process, after the queue pair's, renews it only for flushed work */
     } else if (!story->kept && (told || is_worth_keeping(qp, story)) && kept_story_may(true))
         keep_story(qp, kept_story_add);
 }
 
-/* Its last messages, either way, found no receive. */
+/* Returns true if the last message, in either direction, found no receive. */
 static bool lacks_receive(const struct story *story, uint32_t at)
 {
     for (unsigned back = 1; back <= STORY_RECORDS; back++) {
@@ -140,7 +143,7 @@ bool qp_story_lacks_receive(const struct qp *qp, uint32_t *moved)
     const struct counts *counts = &qp_flow((struct qp *)qp)->counts;
     bool met_none = counts_number(counts, EVENT_RNR_SENT) || counts_number(counts, EVENT_RNR_RECEIVED);
     if (!met_none || !qp_is_reliable(qp) || qp->state == IBV_QPS_ERR)
-        return false; /* mostly, without a look at its story, which is a page of its own */
+        return false; /* in most cases, without a look at the story, which is on another page of memory */
     const struct engine *engine = qp_engine(qp);
     const struct story *story = qp_story_settle(qp)->story;
     *moved = engine_expected_psn(engine) + engine_queue((struct engine *)engine)->head;

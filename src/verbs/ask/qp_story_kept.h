@@ -7,18 +7,18 @@
 
 struct qp;
 
-/* It has left RTS: its story is written where it can be read when the process has ended (diag/kept_story.h), and into
- * the log if that has lines of LOG_INFO. */
+/* Keeps the story of a queue pair that has left RTS with an error or flushed work, and writes it into the log if that
+ * has lines of LOG_INFO. */
 void qp_story_keep(struct qp *);
 
-/* It is destroyed, or its process ends: likewise, where it had no error and its last message was refused for want of a
- * receive, posted work has not ended, completions of it lay for a while in a queue with a channel, unpolled, or it had
- * waited in vain (qp_waits.h), which the log says then. */
+/* Keeps the story as the queue pair is destroyed, or its process ends, if something may be wrong without an error: its
+ * last message was refused for want of a receive, posted work has not ended, it has old unpolled completions in a queue
+ * with a channel, or it had waited in vain (qp_waits.h), which the log says then. Renews an outdated story. */
 void qp_story_end(struct qp *);
 
-/* Completions of it have lain unpolled for some seconds in a queue with a channel, its messages have found no receive
- * for so long, or it waits in vain (qp_waits.h): likewise, as the process may be killed while it hangs. */
+/* Keeps the story, as the process may be killed while it hangs: for some seconds completions were unpolled in a queue
+ * with a channel, messages have found no receive, or the queue pair waits in vain (qp_waits.h). */
 void qp_story_wait(struct qp *);
 
-/* Returns whether its last message, or its peer's, found no receive. `moved` changes when one has found one. */
+/* Returns whether its last message, or its peer's, found no receive. `moved` changes when a message has found one. */
 bool qp_story_lacks_receive(const struct qp *, uint32_t *moved);

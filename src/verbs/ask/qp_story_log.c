@@ -10,7 +10,7 @@
 
 enum { TEXT = 480, ONE = 200, TIME = 32 };
 
-/* Milliseconds with a point in each locale: a program may have one with a comma. */
+/* Writes milliseconds with a point in every locale: a program may have a locale with a comma. */
 static const char *before(nanos now, nanos time, char text[TIME])
 {
     unsigned long long tenths = nanos_since(time, now) / (NANOS_MILLISECOND / 10);

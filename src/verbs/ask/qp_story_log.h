@@ -4,6 +4,6 @@
 
 #include "events/story.h"
 
-/* Of the queue pair with this number, under its lock, at this time; `at` is that of story_record. Several events stand
- * in a line, so that the last lines of the log keep others, too. */
+/* Logs the story of the queue pair with this number, under its lock; `at` as for story_record. A line has several
+ * events, so that the last lines of the log keep others, too. */
 void qp_story_log(uint32_t number, const struct story *, uint32_t at, nanos now);

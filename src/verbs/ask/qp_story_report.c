@@ -29,7 +29,7 @@ const char *qp_story_subject(unsigned subject)
     return words[subject];
 }
 
-/* An error and its time's epoch. */
+/* An error, and the epoch of its times: a time plus it is nanoseconds since 1970. */
 struct error_told {
     const struct qp *qp;
     const struct story_error *error;
@@ -105,7 +105,7 @@ static void write_short(FILE *out, const void *of)
     FACTS_short(FACT_FILL) facts_write(out, &facts_of_short, facts);
 }
 
-/* Leaves what the subject of the error has. */
+/* Completes the facts of the error's subject, and removes those that the subject lacks. */
 static void leave_subject(struct facts_error *facts, const struct error_told *told)
 {
     const struct story_error *from = told->error;
@@ -143,7 +143,7 @@ static void write_error(FILE *out, const void *of)
     facts_write(out, &facts_of_error, facts);
 }
 
-/* Returns the process that it sends to, or sent to: of one that ended the event is left. 0: unknown. */
+/* Returns the process of the peer, or of the former peer, whose end is among the events. 0: unknown. */
 static int find_peer_pid(const struct qp *qp)
 {
     const struct traffic_flow *flow = qp_story_settle(qp);
@@ -164,7 +164,7 @@ struct story_told {
     struct error_told error;
 };
 
-/* Its completion queues. */
+/* Writes the completion queues of the queue pair. */
 static void write_cqs(FILE *out, const void *of)
 {
     const struct story_told *told = of;
@@ -179,8 +179,7 @@ static void write_cqs(FILE *out, const void *of)
     fputs("]", out);
 }
 
-/* The next rule of the user's script that has disturbed it; NULL: there is none. Between rules_read and rules_read_end.
- */
+/* Returns the next rule of the user's script that has disturbed it, or NULL. Between rules_read and rules_read_end. */
 static const struct script_rule *next_rule(const struct qp *qp, unsigned *i)
 {
     const struct script *script = rules_all();

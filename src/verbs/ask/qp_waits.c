@@ -7,7 +7,7 @@
 #include "verbs/ask/qp_inquiry.h"
 #include "verbs/ask/qp_story.h"
 
-static const nanos waited_least = NANOS_SECOND; /* textbook programs wait for two */
+static const nanos waited_least = NANOS_SECOND; /* textbook programs wait for two seconds */
 
 static bool may_send(const struct qp *qp)
 {
@@ -21,7 +21,7 @@ bool qp_waits_for_completion(const struct qp *qp)
            !atomic_load(&qp->sends.retired);
 }
 
-/* Within the time that programs and their users wait. */
+/* Returns true if requests are sent again within the time that programs and their users wait. */
 static bool retransmits_soon(const struct qp *qp)
 {
     enum { LONG = 21 }; /* 8.6 seconds, and up to four times as much */
@@ -53,7 +53,7 @@ void qp_waits_ask(struct qp *qp)
     qp_inquire_silence(qp, qp_story_now());
 }
 
-/* As "softverbs why" has it (diagnose/diagnose.h). */
+/* Logs a wait in the words of "softverbs why" (diagnose/diagnose.h). */
 static void log_wait(const struct qp *qp, enum reason reason, enum diagnosis diagnosis, const char *words)
 {
     char text[DIAGNOSE_ROOM];

@@ -11,23 +11,23 @@
 
 struct qp;
 
-/* All that was posted since its last reset has ended, and no completion came or will come of it. */
+/* Returns true if all posted work has ended, and it has or will have no completion. */
 bool qp_waits_for_completion(const struct qp *);
 
-/* Requests were sent that have no answer, and its timeout sends them again late or never. `moved` changes when an
- * answer comes. */
+/* Returns true if requests were sent that have no response, and its timeout sends them again late or never. `moved`
+ * changes when a response arrives. */
 bool qp_waits_for_response(const struct qp *, uint32_t *moved);
 
-/* The reason of the line that says so, now or after some seconds; REASON_NONE: it waits for neither. */
+/* Returns the reason of the log's line for one of these waits, now or after some seconds; REASON_NONE: no such wait. */
 enum reason qp_waits_reason(const struct qp *);
 
 /* Asks the peer's process what it knows, for qp_waits_tell_response some seconds later. */
 void qp_waits_ask(struct qp *);
 
-/* The lines of the log. */
+/* Write the lines of the log. */
 void qp_waits_tell_completion(const struct qp *);
 void qp_waits_tell_response(struct qp *);
 
-/* It is destroyed, or its process ends, `at` the end of its settled story. True: it had waited for a second, and
- * the log says for what. */
+/* Called when the queue pair is destroyed, or its process ends; `at` as for story_record, of the settled story. True:
+ * it had waited for a second, and the log says for what. */
 bool qp_waits_end(struct qp *, const struct story *, uint32_t at);

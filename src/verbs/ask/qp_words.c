@@ -5,7 +5,8 @@
 #include "script/rules.h"
 #include "verbs/queue/cq.h"
 
-/* Others hold these locks for a moment each, but the caller may itself be between wr_start and wr_complete. */
+/* Does not wait for ever: others hold these locks for a moment each, but the caller may itself be between wr_start and
+ * wr_complete. */
 static bool try_for_long(struct lock *lock)
 {
     enum { ROUNDS = 2000 }; /* 100 ms */

@@ -5,6 +5,6 @@
 
 struct srq;
 
-/* Fills in what the queue itself knows. Its users are guarded by process->control: the caller has it. Takes the queue's
+/* Fills in what the queue itself knows. Under process->control, which guards the count of its users. Takes the queue's
  * lock. */
 void srq_report_fill(struct facts_srq *, struct srq *);
