@@ -26,7 +26,7 @@ enum reason ah_check(const struct context *context, const struct ibv_ah_attr *at
     return attr->port_num != 1 ? REASON_PORT : link_layer_check(context->device, attr);
 }
 
-/* Describes the address by the numbers of the reason. */
+/* Writes the numbers of the address that explain the reason. */
 static void describe_address(const struct context *context, const struct ibv_ah_attr *attr, enum reason reason,
                              char text[AH_TEXT])
 {
@@ -58,7 +58,7 @@ int ah_refuse(const struct context *context, const struct ibv_ah_attr *attr, enu
     return refuse_in(call, EINVAL, reason, "%s", text);
 }
 
-/* The lengths depend on the datagram and stay 0. */
+/* Writes the GRH with a length of 0, which depends on the datagram. */
 static void write_grh(struct ah *ah, const union ibv_gid *source)
 {
     const struct ibv_global_route *route = &ah->attr.grh;
@@ -168,7 +168,7 @@ int ah_from_wc(struct ibv_context *ibv, uint8_t port, struct ibv_wc *wc, struct 
         return 0;
     }
     if (gid_is_multicast(&destination))
-        return 0; /* a multicast: any of our GIDs may answer */
+        return 0; /* a multicast may be answered from any GID */
     char text[WORDS_GID];
     return refused_minus(refuse(EINVAL, REASON_WC_GID, "the message was sent to %s", words_gid(&destination, text)));
 }

@@ -7,17 +7,17 @@ struct ah {
     struct ibv_ah ibv;
     struct object object;
     struct ibv_ah_attr attr;
-    uint8_t grh[40]; /* as the receiver sees it, without the lengths, which are filled in when it is sent */
-    bool infiniband; /* its datagrams have an LRH, and a GRH only if the attributes want it */
+    uint8_t grh[40]; /* as receivers see it, without the length, which each datagram fills in */
+    bool infiniband; /* datagrams have an LRH, and a GRH only if attr.is_global is set */
     bool multicast;
     bool local;          /* leads to this host */
-    struct link *remote; /* leads to another host; or NULL */
+    struct link *remote; /* leads to other hosts; or NULL */
 };
 
 struct ibv_ah *ah_create(struct ibv_pd *, struct ibv_ah_attr *); /* NULL and errno */
 int ah_destroy(struct ibv_ah *);
 
-/* REASON_NONE, or why the call returns EINVAL: the port does not exist, or see link_layer_check. */
+/* Checks the attributes: REASON_NONE, or why a call returns EINVAL (the port does not exist, or link_layer_check). */
 enum reason ah_check(const struct context *, const struct ibv_ah_attr *);
 
 /* Writes the line of a call that is refused for a reason of ah_check (events/refusal.h); it begins with `call`. Returns

@@ -13,7 +13,8 @@
 
 enum { QPN_BITS = 24, SHORT_BITS = 16, HINT = 128 };
 
-/* The only number of this host that has these lower 16 bits; 0: it has none or several, or the upper bits are there. */
+/* Returns the only number of this host with these lower 16 bits; 0: several or no numbers have them, or `number` has
+ * more bits. */
 static uint32_t lengthen(const struct node *node, uint32_t number)
 {
     uint32_t found = 0;

@@ -18,7 +18,7 @@ static const nanos timeout = 100 * NANOS_MILLISECOND;
 struct look {
     struct qp *qp;
     unsigned crowded; /* members without room that are worth waiting for */
-    bool give_up;     /* they are not any more */
+    bool give_up;     /* do not wait for these any longer */
 };
 
 static void look_at_member(struct peer *peer, void *context)
@@ -78,7 +78,8 @@ struct multicast {
     bool read;
 };
 
-/* A frame that a fault delayed may have taken the room that there was a moment ago; then this one waits with those. */
+/* A frame that a fault delayed may have taken the room that was seen before; then this frame waits with the delayed
+ * ones. */
 static void send_to_member(struct peer *peer, void *context)
 {
     struct multicast *multicast = context;
@@ -104,8 +105,8 @@ bool multicast_send(struct qp *qp, const uint8_t group[16], const struct frame *
     return multicast.read;
 }
 
-/* Returns true if this queue pair sent the message and doesn't want its own ones. Queue pair numbers of another host
- * may be the same, its GIDs are not. */
+/* Returns true if this queue pair sent the datagram, and gets no copy of its datagrams. A queue pair of another host
+ * may have the same number, but not the same GID. */
 static bool is_blocked(const struct qp *qp, const struct packet *packet, const union ibv_gid *source)
 {
     return (qp->create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB) && packet->source == qp->number &&

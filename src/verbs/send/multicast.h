@@ -27,7 +27,7 @@ struct group {
 void multicast_begin(struct process *);
 
 /* Returns true if the next datagram may be sent to this group now. False: the queue pair waits for room, and looks
- * again in time. Under qp->lock, as below. */
+ * again in time. This and the next functions are called under qp->lock. */
 bool multicast_has_room(struct qp *, const uint8_t group[16]);
 
 /* Sends a datagram, and writes how many processes of this host have joined the group; those without room miss it, which

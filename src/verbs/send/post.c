@@ -28,8 +28,8 @@ bool post_is_legal(const struct qp *qp, unsigned opcode)
     return opcode < 32 && (qp->kind->opcodes & OPCODE_BIT(opcode));
 }
 
-/* Nearly all work is a SEND or WRITE of a connection: all flags but IP_CSUM are for it, and it has only the operands of
- * `rdma`. */
+/* Returns true for a SEND or WRITE of a connection, as nearly all work is: it has only the operands of `rdma`, and may
+ * have all flags except IP_CSUM. */
 static inline bool is_usual(const struct qp *qp, const struct ibv_send_wr *wr)
 {
     return likely(qp->traits & QP_END_TO_END && wr->opcode < 32 && (OPCODES_MESSAGE & OPCODE_BIT(wr->opcode)) &&
@@ -221,7 +221,7 @@ void post_commit(struct qp *qp)
     qp->sends.posted++;
 }
 
-/* `usual` is a constant, so that nearly all work is never asked again what it is. */
+/* `usual` is a constant, so that the compiler leaves out the other checks for nearly all work. */
 __attribute__((always_inline)) static inline enum reason post_as(struct qp *qp, const struct ibv_send_wr *wr,
                                                                  bool usual, uint32_t when)
 {
@@ -262,7 +262,7 @@ static inline enum reason post_one(struct qp *qp, const struct ibv_send_wr *wr, 
     return is_usual(qp, wr) ? post_as(qp, wr, true, when) : post_one_slow(qp, wr, when);
 }
 
-/* Adds the numbers of the queue pair to the reason. */
+/* Writes the numbers of the queue pair that explain the reason. */
 static void describe_queue(const struct qp *qp, enum reason reason, char text[POST_TEXT])
 {
     const struct ibv_qp_cap *cap = &qp->cap;
@@ -283,7 +283,7 @@ static void describe_queue(const struct qp *qp, enum reason reason, char text[PO
 
 const char *const qp_posting_calls[QP_POSTING_CALLS] = {"ibv_post_send", "ibv_wr_complete", "ibv_bind_mw"};
 
-/* Programs that don't look at the result wait for it. */
+/* Programs that don't look at the result of a refused post may wait for its completion; reports then say why. */
 void post_note_refused(struct qp *qp, enum reason reason, const char *name)
 {
     uint8_t call = 0;
@@ -321,7 +321,8 @@ static unsigned long long length_of(const struct ibv_send_wr *wr)
     return length;
 }
 
-/* Refuses work, with the work request's part of the reason. `wr` may be NULL: the state refuses even an empty list. */
+/* Refuses work, and writes the numbers of the work request that explain the reason. `wr` may be NULL: the state refuses
+ * even an empty list. */
 cold static int refuse_work(struct qp *qp, const struct ibv_send_wr *wr, enum reason reason)
 {
     char text[POST_TEXT] = "";
@@ -415,7 +416,7 @@ __attribute__((flatten)) int qp_post_send(struct ibv_qp *ibv, struct ibv_send_wr
     if (post_enter(qp)) {
         lock_take(&qp->lock);
         reason = post_list(qp, &wr);
-        wanted = lock_release_wanted(&qp->lock); /* READs and WRITEs done directly take long */
+        wanted = lock_release_wanted(&qp->lock); /* READs and WRITEs that were done directly take long */
         post_leave(qp);
     }
     if (unlikely(reason != REASON_NONE)) {

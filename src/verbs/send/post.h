@@ -23,7 +23,7 @@ static inline void post_leave(struct qp *qp)
         lock_release(&qp->batch.lock);
 }
 
-/* Returns true if this queue pair can do the operation (enum ibv_wr_opcode) at all, and with inline data. */
+/* Return true if this queue pair can do the operation (enum ibv_wr_opcode) at all, and if it can have inline data. */
 bool post_is_legal(const struct qp *, unsigned opcode);
 bool post_takes_inline(unsigned opcode);
 
@@ -41,10 +41,10 @@ bool post_is_open(const struct qp *);
 /* Returns true if the completions of all posted sends were polled. Thread-safe, while no send is posted. */
 bool post_all_retired(const struct ibv_qp *);
 
-/* A free slot of `queue`, after `posted` works; or NULL: the program has not polled enough completions yet. */
+/* Returns a free slot of `queue`, after `posted` works; NULL: the program has not polled enough completions yet. */
 struct send_wqe *post_reserve_in(struct qp *, const struct send_queue *queue, uint32_t posted);
 
-/* post_reserve returns a free slot of the send queue, or NULL; post_commit enters it when it is filled. */
+/* post_reserve returns a free slot of the send queue, or NULL; post_commit enters the filled slot. */
 struct send_wqe *post_reserve(struct qp *);
 void post_commit(struct qp *);
 

@@ -28,8 +28,8 @@ cold static int refuse_receive(struct qp *qp, const struct ibv_recv_wr *wr)
     return refuse_in(call, EINVAL, REASON_RECEIVE_STATE, "the queue pair is in RESET");
 }
 
-/* The state is looked at once more after posting: the thread that moved the queue pair to error flushes a receive that
- * was posted just before, and we flush one posted just after; the queue's lock orders the two. */
+/* Looks at the state once more after posting: the thread that moved the queue pair to error flushes a receive that was
+ * posted just before, and this thread a receive that was posted just after; the queue's lock orders the two. */
 int qp_post_receive(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
     struct qp *qp = qp_of(ibv);

@@ -12,7 +12,7 @@
 #include "verbs/send/post.h"
 #include "wire/guarded.h"
 
-enum { ATOMIC_WRITE_LENGTH = 8 }; /* its value is part of the call: no matter how much inline data the queue takes */
+enum { ATOMIC_WRITE_LENGTH = 8 }; /* bytes of its value, which need no room for inline data in the queue pair */
 
 static inline struct qp *qp_of_ex(struct ibv_qp_ex *ibv)
 {
@@ -44,7 +44,7 @@ static void begin_batch(struct qp *qp)
     lock_assert_held(&qp->batch.lock);
     const struct send_queue *staged = &qp_datapath(qp)->staged;
     qp->batch.queue = staged->memory ? *staged : *engine_queue(qp_engine(qp));
-    qp->batch.queue.head = qp->batch.queue.tail; /* the limit of the batch is the work that was posted and not polled */
+    qp->batch.queue.head = qp->batch.queue.tail; /* posted work that was not polled limits the batch, not the places */
     qp->batch.posted = qp->sends.posted;
     qp->batch.begun = clock_about_now();
     qp->batch.resets = qp->sends.resets;
@@ -83,7 +83,7 @@ static void wr_abort(struct ibv_qp_ex *ibv)
     leave_batch(qp);
 }
 
-/* The engine's own work may be in between: it keeps its places, and the batch gets the next. */
+/* Work that the engine posted meanwhile keeps its places, and the batch gets the next ones. */
 static void copy_staged(const struct send_queue *staged, struct send_queue *queue)
 {
     for (uint32_t at = staged->head; at != staged->tail; at++) {
@@ -207,7 +207,7 @@ static void wr_bind_mw(struct ibv_qp_ex *ibv, struct ibv_mw *mw, uint32_t rkey, 
         reason = mw_describe_bind(work, mw, rkey, info);
     if (reason)
         return spoil(qp_of_ex(ibv), reason);
-    finish_work(qp_of_ex(ibv)); /* no setter follows, and what is taken back is among what was entered */
+    finish_work(qp_of_ex(ibv)); /* no setter follows, and roll_back takes back only work that was entered */
 }
 
 static void set_tso(struct qp *qp, struct send_wqe *work, const void *header, uint16_t length, uint16_t mss)
@@ -285,12 +285,12 @@ static void wr_atomic_write(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t addre
     set_inline(qp_of_ex(ibv), &(struct ibv_data_buf){(void *)(uintptr_t)value, ATOMIC_WRITE_LENGTH}, 1);
 }
 
-/* A range of more than the header's 32 bits must be posted in parts. */
+/* The header has 32 bits for the length: a program posts a longer range in parts. */
 static void wr_flush(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t address, size_t length, uint8_t placement,
                      uint8_t selectivity)
 {
     struct qp *qp = qp_of_ex(ibv);
-    begin_remote(ibv, IBV_WR_RDMA_READ, rkey, address, 0); /* the types that read are those that flush */
+    begin_remote(ibv, IBV_WR_RDMA_READ, rkey, address, 0); /* types of queue pairs that have READs have flushes */
     if (!qp->batch.work)
         return;
     if (!placement || placement & ~(NEWER_FLUSH_GLOBAL | NEWER_FLUSH_PERSISTENT))
@@ -353,7 +353,7 @@ static void wr_set_xrc_srqn(struct ibv_qp_ex *ibv, uint32_t number)
         work->remote_srq = number;
 }
 
-/* A binding is entered at once. */
+/* A binding is no work in hand: it was entered at once, as the last work of the batch. */
 void scripted_build(struct ibv_qp_ex *ibv, struct scripted_end end)
 {
     struct qp *qp = qp_of_ex(ibv);

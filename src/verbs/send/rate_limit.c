@@ -24,7 +24,7 @@ void rate_limit_set(struct qp *qp, const struct ibv_qp_rate_limit_attr *attr)
     lock_assert_held(&qp->lock);
     qp->attr.rate_limit = qp->rate_limit.rate = attr->rate_limit;
     qp_judge_watch(qp);
-    if (!qp_datapath(qp)->disturbance) /* else something may wait */
+    if (!qp_datapath(qp)->disturbance) /* else disturbed output may wait */
         qp->rate_limit.wake = NANOS_NEVER;
     struct engine_settings settings = *engine_settings_of(qp_engine(qp));
     settings.in_pieces = attr->rate_limit || qp->traits & QP_NAMES_SRQ;

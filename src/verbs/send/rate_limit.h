@@ -1,7 +1,7 @@
 /* The rate at which a queue pair sends. Its packets are counted in bytes, with headers and repetitions. A burst (in
  * packets of the typical size) may leave at once, and then as many bytes as the rate allows; meanwhile the rest waits
- * in the send queue, for the helper's timer. Answers of a reliable queue pair to its peer are not delayed. Messages are
- * sent in packets of up to 16 KiB, so that is the least burst. */
+ * in the send queue, for the helper's timer. Answers of a reliable queue pair to its peer are not delayed. Packets
+ * inside the host have up to 16 KiB, which is the least burst there. */
 #pragma once
 
 #include "verbs/qp/qp.h"

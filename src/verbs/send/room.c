@@ -20,8 +20,8 @@ static bool enter_list(struct qp *qp)
     return enters;
 }
 
-/* Enters the list of those that wait. A thread that made room just before has not found us there, so the link is asked
- * once more. False: it has room. */
+/* Enters the queue pair into the list. A thread that made room just before has not found it there, so the link is asked
+ * once more. False: the link has room. */
 static bool waits_for_room(struct qp *qp, struct link *link)
 {
     struct process *process = qp->process;

@@ -9,7 +9,7 @@
 #include "process/port.h"
 #include "verbs/object/context.h"
 
-enum { HOP_LIMIT = 64 /* of the ways within this host, as of an ordinary route */ };
+enum { HOP_LIMIT = 64 /* on ways within this host, as on an ordinary route */ };
 
 int route_find(const struct context *context, const struct ibv_ah_attr *attr, struct way *way)
 {
@@ -22,7 +22,7 @@ int route_find(const struct context *context, const struct ibv_ah_attr *attr, st
         return 0;
     if (!device->interface[0]) {
         way->reason = REASON_NO_NETWORK;
-        return refused(ENETUNREACH); /* by the caller: route_refuse */
+        return refused(ENETUNREACH); /* the caller writes the line: route_refuse */
     }
     int error = port_reach(context->process, device, attr, &way->reach);
     way->reason = !error ? REASON_NONE : error == ETIMEDOUT ? REASON_NO_NEIGHBOR : REASON_NO_ROUTE;

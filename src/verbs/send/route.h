@@ -13,7 +13,7 @@ struct way {
 
 /* Finds the way to an address that was checked (ah_check). 0, or the errno with which the call is refused: ENETUNREACH,
  * EHOSTUNREACH, EACCES, ETIMEDOUT. A group needs no way; the subnet manager judges InfiniBand's LIDs. Blocks for up to
- * a second if a neighbour must be asked for: call it under no lock. */
+ * a second while the kernel asks for a neighbour: call it under no lock. */
 int route_find(const struct context *, const struct ibv_ah_attr *, struct way *);
 
 /* Writes the line of a call that is refused without a way (events/refusal.h); it begins with `call`. Returns

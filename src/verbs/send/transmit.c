@@ -43,7 +43,7 @@ bool qp_was_taken(struct qp *qp)
                 : qp->path.taken && qp->path.taken_psn == engine_sent_psn(qp_engine(qp));
 }
 
-/* Keeps how much the peer had taken, for qp_was_taken, and its process: a NAK that it sent may arrive later. */
+/* Lets go of the peer. Keeps how much it had taken, for qp_was_taken, and its process: its NAK may arrive later. */
 static void part_from_peer(struct qp *qp)
 {
     qp->path.parted_from = qp->path.peer->pid;
@@ -109,7 +109,7 @@ bool qp_send_packet(struct qp *qp, const struct packet *packet)
     return room;
 }
 
-/* The peer's requests are answered at once, at any rate of our own ones. */
+/* Returns true if the output must wait. A rate never delays responses to the peer's requests. */
 cold static bool is_held_watched(struct qp *qp)
 {
     struct disturbance *disturbance = qp_datapath(qp)->disturbance;
@@ -133,7 +133,7 @@ static inline bool may_transmit_rc(struct qp *qp, struct link *link, bool ready)
     return engine_has_output(qp_engine(qp)) && !is_held(qp) && qp_has_room(qp, link);
 }
 
-/* Loses packets without a link; timers do the rest. */
+/* Loses the packets, as no link leads to the peer; timers do the rest. */
 cold static void transmit_rc_nowhere(struct qp *qp, nanos now)
 {
     struct packet packet;
@@ -175,7 +175,7 @@ __attribute__((always_inline)) static inline bool transmit_single_as(struct qp *
                                 .along = along ? engine_take_along(qp_engine(qp)) : 0};
     enum operation operation = op_operation((uint8_t)(packet.bth[0] >> 24));
     bool read =
-        traffic_send_request(qp_flow(qp), qp->path.peer, link, &frame, operation); /* no peer where it's remote */
+        traffic_send_request(qp_flow(qp), qp->path.peer, link, &frame, operation); /* a remote link has no peer */
     if (unlikely(!read)) {
         engine_unreadable_request(qp_engine(qp), psn);
         engine_take_back_along(qp_engine(qp), frame.along);
@@ -188,7 +188,7 @@ cold __attribute__((flatten)) static bool transmit_with_ack(struct qp *qp, struc
     return transmit_single_as(qp, link, true, now);
 }
 
-/* Transmits a new request that is a whole message, and not a reference. False: the next output is not one. */
+/* Transmits a new request that is a whole message, and not a reference. False: the next output is no such request. */
 static inline bool transmit_single(struct qp *qp, struct link *link, nanos now)
 {
     return unlikely(engine_owes_late(qp_engine(qp))) ? transmit_with_ack(qp, link, now)
@@ -207,7 +207,7 @@ static inline void transmit_output(struct qp *qp, struct link *link, bool ready,
     transmit_all(qp, link, ready, now);
 }
 
-/* Posts what rendezvous want to be done, and sends all of it but the last part. */
+/* Posts the work of rendezvous, and sends all of it except the last part. */
 cold static void transmit_rendezvous(struct qp *qp, nanos now)
 {
     struct link *link;
@@ -284,7 +284,7 @@ static void write_headers(const struct ah *ah, const struct packet *packet, stru
     frame->headers_length = (uint16_t)(GRH_LENGTH + length);
 }
 
-/* Sends a multicast to the members on this host. A link leads to those on others. */
+/* Sends a multicast to the members on this host. `link` leads to members on other hosts; or NULL. */
 static bool send_to_group(struct qp *qp, const struct ah *ah, const struct link *link, const struct frame *frame,
                           uint32_t psn)
 {

@@ -11,10 +11,10 @@ void qp_transmit(struct qp *, nanos now);
 void qp_transmit_guarded(struct qp *, nanos now);
 
 /* Sends an ACK to a peer on this host, and returns true, if that is the only possible output and the link has room.
- * Otherwise nothing has happened: call qp_transmit_guarded. Also between guard_begin and guard_end. */
+ * Otherwise nothing has happened: call qp_transmit_guarded. Called between guard_begin and guard_end. */
 bool qp_acknowledge(struct qp *);
 
-/* Sends a packet that is not its engine's to its peer; false: the link has no room now, and the queue pair waits for
+/* Sends the peer a packet that is not the engine's; false: the link has no room now, and the queue pair waits for
  * room. */
 bool qp_send_packet(struct qp *, const struct packet *);
 
