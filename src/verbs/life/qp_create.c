@@ -26,7 +26,7 @@
 enum {
     COMMON_MASK =
         IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | IBV_QP_INIT_ATTR_CREATE_FLAGS,
-    SPREAD_MASK = IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH, /* its receives are in work queues */
+    SPREAD_MASK = IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH, /* receives are in work queues */
 };
 
 static uint64_t send_ops(const struct ibv_qp_init_attr_ex *attr)
@@ -44,7 +44,7 @@ static const struct srq *srq_of(const struct ibv_qp_init_attr_ex *attr)
     return (const struct srq *)attr->srq;
 }
 
-/* The CQ in which an SRQ completes its receives, whatever the queue pair asks for; NULL: the queue pair's. */
+/* Returns the CQ in which an SRQ completes its receives, whatever recv_cq is; NULL: recv_cq counts. */
 static struct cq *receive_cq_of_srq(const struct ibv_qp_init_attr_ex *attr)
 {
     return attr->srq ? srq_of(attr)->cq : NULL;
@@ -221,7 +221,7 @@ static int make_queues(struct qp *qp)
     return error;
 }
 
-/* The space of the SGEs holds inline data, too, as on most adapters; programs that don't ask for that use it, too. */
+/* Returns the inline data that fits into the space of the SGEs, as on most adapters: some programs use it unasked. */
 static uint32_t unasked_inline_room(const struct ibv_qp_cap *cap)
 {
     const struct profile *profile = setting_profile();
@@ -251,7 +251,7 @@ static void fill_users(struct qp *qp, const struct ibv_qp_init_attr_ex *attr)
     qp->memory.receive_pd = qp->uses.srq ? pd_of(qp->uses.srq->ibv.pd) : qp->memory.pd;
     qp->cap = attr->cap;
     if (qp->cap.max_send_wr == 1 && !setting_profile())
-        qp->cap.max_send_wr = 2; /* for programs that miss one completion, as docs/reference/choices.md says */
+        qp->cap.max_send_wr = 2; /* for programs that leave one completion unpolled (docs/reference/choices.md) */
     if (qp->traits & QP_RECEIVES)
         qp->uses.receive_cq = receive_cq_of_srq(attr) ? receive_cq_of_srq(attr) : (struct cq *)attr->recv_cq;
     if (!qp_has_receives(qp))
@@ -292,7 +292,7 @@ static void qp_fill(struct qp *qp, const struct qp_kind *kind, struct context *c
     pthread_cond_init(&ibv->cond, NULL);
 }
 
-/* Uses the objects besides the PD that can't be destroyed before the queue pair. */
+/* Counts (1) or ends (-1) a use of the objects besides the PD that can't be destroyed before the queue pair. */
 static void use_others(const struct qp *qp, int step)
 {
     struct object *others[] = {

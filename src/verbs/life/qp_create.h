@@ -5,10 +5,10 @@
 
 struct qp;
 
-/* NULL and errno: EINVAL impossible attributes, ENOMEM too large ones, EOPNOTSUPP what is not offered. Writes the
- * true capacities back to attr->cap. */
+/* NULL and errno: EINVAL impossible or too large attributes, EOPNOTSUPP what is not offered, ENOENT an overwritten
+ * handle, ENOMEM. Writes the true capacities back to attr->cap. */
 struct ibv_qp *qp_create(struct ibv_context *, struct ibv_qp_init_attr_ex *);
-int qp_destroy(struct ibv_qp *);
+int qp_destroy(struct ibv_qp *); /* 0 or an errno: EBUSY, ENOENT */
 
 /* Gives the locks of the queue pair back in the child of a fork. */
 void qp_inherit(struct qp *);

@@ -30,8 +30,8 @@ static enum reason why_silent(const struct qp *qp)
 }
 
 /* Returns true for a peer that lives and has not yet taken what was sent: it is slow, nothing is lost, and no retry
- * is spent, unless it lasts too long. If the user asked for faults, the frames that it has not taken may all be
- * others', so the timer must fire now and then. */
+ * is spent, unless it lasts too long. If the user asked for faults, the frames that it has not taken may all be of
+ * other queue pairs, so the timer must fire now and then. */
 static bool is_only_slow(struct qp *qp, nanos now, enum reason *silence)
 {
     struct peer *peer = qp->path.peer;
@@ -50,7 +50,7 @@ static bool is_only_slow(struct qp *qp, nanos now, enum reason *silence)
     return presence == NODE_SLOW;
 }
 
-/* A line that says why is worth a moment. */
+/* Returns true if the failure is put off while the peer's process is asked why, for the line of the log. */
 static bool is_asking(struct qp *qp, enum silent_peer peer, enum reason silence, nanos now)
 {
     return peer == PEER_SILENT && !silence && engine_gives_up(qp_engine(qp), now) && qp_inquire_silence(qp, now);
@@ -76,10 +76,10 @@ static void take_refusal(struct qp *qp, nanos now)
 
 static void expire(struct qp *qp, nanos now)
 {
-    bool silent = qp_is_reliable(qp) && engine_is_due(qp_engine(qp), now); /* for all of the ACK timer */
+    bool silent = qp_is_reliable(qp) && engine_is_due(qp_engine(qp), now); /* the whole ACK timer has passed */
     if (qp_inquiry_is_of_refusal(qp))
         take_refusal(qp, now);
-    else if (engine_deadline(qp_engine(qp)) <= now) /* otherwise the rate lets it continue */
+    else if (engine_deadline(qp_engine(qp)) <= now) /* otherwise a rate or a group lets it continue */
         expire_engine(qp, now);
     else if (qp_inquiry_waits(qp)) /* the peer has answered after all */
         qp_inquiry_end(qp);
@@ -101,14 +101,14 @@ static void qp_expired(struct timer *timer, nanos now)
     lock_release(&qp->lock);
 }
 
-/* A NAK: the wait that an RNR NAK asks for is short and must not become milliseconds. */
+/* Returns true for a NAK, which gets the exact time: the short wait of an RNR NAK must not become milliseconds. */
 static bool is_refusal(const struct packet *packet)
 {
-    return packet->syndrome >> 5; /* 0 is the class of ACKs, and of packets that have no AETH */
+    return packet->syndrome >> 5; /* 0 is the class of ACKs, and is in packets without an AETH */
 }
 
-/* Looks whether references are lost, before the engine takes a refusal. Only if the other end of the link executes
- * what it takes: over XRC that may be a third process. */
+/* Looks whether references are lost, before the engine takes a NAK. Only where the other end of the link executes what
+ * it takes: over XRC a third process may. */
 static void look_at_references(struct qp *qp)
 {
     struct engine_settings settings = *engine_settings_of(qp_engine(qp));
@@ -118,7 +118,8 @@ static void look_at_references(struct qp *qp)
     qp_door_configure(qp, &settings);
 }
 
-/* A datagram has a GRH, which no packet of a connection within the host has, and is refused for that first. */
+/* Drops a refused packet. A datagram is refused for its GRH first, which no packet of a connection within the host has;
+ * the log then names its service. */
 cold static bool drop_refused(struct qp *qp, const struct packet *packet, enum reason refusal)
 {
     bool datagram = op_service(packet->opcode) == SERVICE_UD && !(qp->traits & QP_DATAGRAM);
@@ -186,7 +187,7 @@ static inline enum endpoint_output output_of(const struct qp *qp)
     return qp_is_reliable(qp) && engine_owes_late(qp_engine(qp)) ? ENDPOINT_LATE : ENDPOINT_NOTHING;
 }
 
-/* Takes the packet if only the two queue pairs take part. */
+/* Takes a usual packet, in which only the two queue pairs take part, and gives the lock back. */
 static inline enum endpoint_output receive_at_qp_fast(struct qp *qp, const struct endpoint_arrival *arrival)
 {
     qp_flow(qp)->now = arrival->now;
@@ -205,7 +206,7 @@ cold static enum endpoint_output receive_at_qp_slow(struct qp *qp, const struct 
     bool fine = take(qp, packet, arrival, qp_receive);
     enum endpoint_output output = output_of(qp);
     lock_release(&qp->lock);
-    if (arrival->forwarded && fine) /* not for forged sources */
+    if (arrival->forwarded && fine) /* a forged source may not change the way */
         forward_prefer(qp->process, arrival->forwarded, packet);
     return output;
 }
@@ -277,7 +278,7 @@ void qp_begin_endpoint(struct qp *qp, const struct device *device)
     qp_flow(qp)->lock = &qp->lock;
     qp_flow(qp)->device = device;
     qp_flow(qp)->attr = &qp->attr;
-    qp_flow(qp)->number = qp->number; /* a substitute's; others get their number later */
+    qp_flow(qp)->number = qp->number; /* the number of a substitute; others get their number later */
     traffic_begin(qp_flow(qp));
     qp_disturb(qp);
     schedule_initialize_timer(&qp_endpoint(qp)->timer, qp_expired);

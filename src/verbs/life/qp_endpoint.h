@@ -13,7 +13,7 @@ void qp_begin_endpoint(struct qp *, const struct device *);
 /* The functions of queue pairs that the loop calls, if their engine takes all packets. */
 extern const struct endpoint_operations qp_endpoint_operations;
 
-/* Parts of these functions, for kinds with other operations. */
+/* Parts of these functions, for kinds with other operations of endpoints. */
 typedef void take_packet(struct qp *, const struct packet *, nanos now);
 /* Gives a packet that may be for the queue pair to `next`. True: the packet was expected. Under qp->lock. */
 bool qp_endpoint_take(struct qp *, const struct endpoint_arrival *, take_packet *next);

@@ -39,8 +39,8 @@ static void compare(const struct end *own, const struct end *peer)
                    own->number, own->family, peer->number, peer->family);
 }
 
-/* Returns true if this queue pair closes a ring of connections: each names the next, and no two name each other. A
- * right program has none at any time, as a peer that still has an earlier connection does not lead back. */
+/* Returns true if this queue pair closes a ring of connections: each names the next, and no two name each other. No
+ * right program ever has a ring, as a peer that still has an earlier connection does not lead back. */
 static bool closes_ring(const struct node *node, const struct end *own, struct end *peer)
 {
     struct end at = *own, next;
@@ -57,7 +57,7 @@ static bool closes_ring(const struct node *node, const struct end *own, struct e
     return false;
 }
 
-/* Only on reliable types does something come back from the peer. */
+/* Looks on reliable types only: others await nothing from the peer. */
 static void look_for_ring(const struct qp *qp, const struct end *own)
 {
     struct end peer;

@@ -22,7 +22,7 @@ static bool is_joined(const struct process *process, const union ibv_gid *gid)
     return false;
 }
 
-/* Out of all lists; the last of the process in this group takes it out of the network's too. */
+/* Takes a member out of all lists. With the process's last member of the group, the network's group is left, too. */
 static void leave_group(struct group *group)
 {
     struct process *process = group->qp->process;
@@ -76,7 +76,7 @@ static int check_group(const struct qp *qp, const union ibv_gid *gid, uint16_t l
     return reason ? refuse(EINVAL, reason, "qp 0x%x, gid %s, lid 0x%x", qp->number, words_gid(gid, text), lid) : 0;
 }
 
-/* The host's table has no place for another group, or the network refused it. */
+/* Refuses a group for which the host's table has no place; other errors have their line already. */
 static int refuse_join(const struct qp *qp, const union ibv_gid *gid, int error)
 {
     char text[WORDS_GID];

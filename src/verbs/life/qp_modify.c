@@ -38,8 +38,8 @@ enum {
     WINDOW = 1 << 16, /* packets in flight: links of the host never lose and push back, so this does not slow it down */
     XRC_WINDOW = 256, /* packets over XRC: the queue pair's process may have to keep them for another process */
     FAULTY_WINDOW = 128,    /* packets with faults: a lost or reordered one is repeated with all that follow */
-    REMOTE_BYTES = 1 << 20, /* on the network, in bytes: the size of sockets' receive buffers */
-    REMOTE_FIRST = 32,      /* packets there at first (RFC 6928 has ten, for slower networks) */
+    REMOTE_BYTES = 1 << 20, /* bytes on their way to another host: the size of sockets' receive buffers */
+    REMOTE_FIRST = 32,      /* packets to another host at first (RFC 6928 has ten, for slower networks) */
 };
 
 #define TAKE(bit, field)                                                                                               \
@@ -80,8 +80,8 @@ static uint32_t window_of(const struct qp *qp)
     return qp->traits & QP_NAMES_SRQ ? XRC_WINDOW : WINDOW;
 }
 
-/* If an ACK can't be lost and only reports the end of work, it is asked for when a thread waits for that; and now and
- * then, as the others are late, but long before the ACK timer ends. */
+/* Returns the ack_mask. If ACKs can't be lost and only report the end of work, an ACK is asked for by signalled
+ * messages and by one in sixteen of the others, which is long before the ACK timer ends. */
 static uint32_t ack_mask_of(const struct qp *qp)
 {
     enum { SHORT_TIMEOUT = 14, MASK = 15 };
@@ -96,7 +96,7 @@ static bool acks_go_along(const struct qp *qp)
     return qp->traits & QP_END_TO_END && !qp->path.remote && !traffic_taps(&qp->process->traffic);
 }
 
-/* The engine's settings from the attributes. */
+/* Sets the engine's settings by the attributes. */
 static void configure(struct qp *qp)
 {
     const struct ibv_qp_attr *attr = &qp->attr;
@@ -112,7 +112,8 @@ static void configure(struct qp *qp)
         .reference_segment = qp->path.remote ? 0 : engine_settings_of(qp_engine(qp))->reference_segment,
         .reference_from = QP_REFERENCE_FROM,
         .owner_changes = qp_datapath(qp)->disturbance && qp_datapath(qp)->disturbance->changes,
-        .in_pieces = qp->rate_limit.rate || qp->traits & QP_NAMES_SRQ, /* a process that passes on has no reference */
+        .in_pieces = qp->rate_limit.rate ||
+                     qp->traits & QP_NAMES_SRQ, /* a process that passes packets on can't pass references */
         .exact = qp->path.remote != NULL,
         .window = window_of(qp),
         .first_window = qp->path.remote ? REMOTE_FIRST : 0,
@@ -130,7 +131,7 @@ static void configure(struct qp *qp)
         .qkey = attr->qkey,
     };
     qp_door_configure(qp, &settings);
-    if (timeout != attr->timeout && qp_is_reliable(qp)) /* for what is on its way */
+    if (timeout != attr->timeout && qp_is_reliable(qp)) /* for requests that are on their way */
         qp_door_expire(qp, qp_flow(qp)->now, PEER_SLOW, REASON_NONE);
 }
 
@@ -197,7 +198,7 @@ static void reset(struct qp *qp)
     qp_story_forget(qp);
     qp_ends_leave(qp);
     qp->path.begun = read_clock(CLOCK_MONOTONIC);
-    qp->path.peer_claimed = qp->path.peer_ended = false; /* of the connection that was */
+    qp->path.peer_claimed = qp->path.peer_ended = false; /* they were the former connection's */
     qp->receives.last_wqe_raised = false;
     qp->attr = (struct ibv_qp_attr){0};
     qp->rate_limit.rate = 0;
@@ -256,20 +257,20 @@ static int enter_state(struct qp *qp, enum ibv_qp_state from, enum ibv_qp_state 
     }
 }
 
-/* Returns true if the address vector differs from the path's. A peer of this host is found by its number. */
+/* Returns true if the address vector leads another way: a peer of this host is found by its number alone. */
 static bool is_moved(const struct qp *qp)
 {
     return !qp->path.local || !link_layer_is_local(qp->object.context->device, &qp->attr.ah_attr);
 }
 
-/* Sets the way of the new address vector. A device without a network leads to no other host: then packets are lost and
- * timers do the rest. */
+/* Sets the way of the new address vector. A device without a network leads to no other host: packets to it are lost,
+ * and timers do the rest. */
 static int set_path(struct qp *qp)
 {
     const struct context *context = qp->object.context;
     bool infiniband = link_layer_is_infiniband(context->device);
     if (is_moved(qp)) {
-        qp_withdraw_references(qp); /* what the old peer is fetching must not land there after the new one has got it */
+        qp_withdraw_references(qp); /* what the old peer is fetching must not land there after the new peer has it */
         qp_forget_peer(qp);
     }
     qp->path.local = link_layer_is_local(context->device, &qp->attr.ah_attr);
@@ -324,7 +325,8 @@ static void withdraw_completions(struct qp *qp)
         receive_queue_settle(&qp->receives.own);
 }
 
-/* Finds the way before the queue pair is touched, without its lock. The caller reports other errors of the call. */
+/* Finds the way before the queue pair is touched, without its lock. 0 also for a wrong call, which change_qp refuses.
+ */
 static int find_way(struct qp *qp, const struct ibv_qp_attr *attr, int mask, uint8_t *hop_limit)
 {
     char call[QP_REFUSE_CALL];
@@ -354,7 +356,7 @@ static int change_qp(struct qp *qp, const struct ibv_qp_attr *attr, int mask, ui
         qp_unpublish(qp);
         reason = qp_refuse_check(qp, attr, mask); /* the lock was given back, and the state may be another */
     }
-    int error = reason ? refused(EINVAL) : apply(qp, attr, mask, hop_limit); /* by qp_refuse */
+    int error = reason ? refused(EINVAL) : apply(qp, attr, mask, hop_limit); /* qp_refuse writes the line */
     enum reason before = qp->told.unchanged;
     qp->told.unchanged = (uint16_t)reason;
     qp_publish(qp);
@@ -364,7 +366,8 @@ static int change_qp(struct qp *qp, const struct ibv_qp_attr *attr, int mask, ui
     return reason ? qp_refuse(qp, attr, mask, reason, before) : error;
 }
 
-/* A change that ends work gives memory back to the program, and the helper's copies into it end with the progress. */
+/* Holds the progress while a change may end work: that gives memory back to the program, into which the helper must not
+ * copy any more. */
 static int change_settled(struct qp *qp, const struct ibv_qp_attr *attr, int mask, uint8_t hop_limit)
 {
     bool settles = mask & IBV_QP_STATE && restraints_leave_all(qp->process);

@@ -53,7 +53,7 @@ cold static unsigned tell_failed_send(struct qp *qp, const struct send_wqe *work
                                       enum reason reason)
 {
     struct tell_numbers numbers = {0};
-    qp_end_lateness(qp); /* the data of work that ended before it is in memory */
+    qp_end_lateness(qp); /* the data of work that ended earlier must be in memory */
     if (status != IBV_WC_WR_FLUSH_ERR && log_wanted(LOG_WARN))
         work_words_send(qp, work, reason, &numbers);
     qp_tell_end(qp, "send", work->id, status, reason, &numbers);
@@ -62,7 +62,7 @@ cold static unsigned tell_failed_send(struct qp *qp, const struct send_wqe *work
     return reason == REASON_SCRIPTED ? scripted_end_of(work).vendor : reason;
 }
 
-/* Notes work that was sent; work without a packet has no record. */
+/* Notes the end of a send; a success without a packet has no record. */
 static inline void note_sent(struct qp *qp, const struct send_wqe *work, enum ibv_wc_status status)
 {
     if (status != IBV_WC_SUCCESS || !qp_does_directly(qp, work->opcode))
@@ -137,7 +137,7 @@ void qp_owner_return_receive(struct engine_owner *owner, const struct recv_wqe *
 }
 
 /* Fills in the sender of a datagram. Its service level on RoCE is as mlx5 shows it and UCX reads it: version 2, over
- * IPv6 or IPv4 (whose first byte of the 40 is unused). */
+ * IPv6 or IPv4 (which leaves the first of the 40 bytes 0). */
 static void show_sender(struct completion *entry, const struct packet *packet)
 {
     enum { ROCE_V2 = 0x8, OVER_IPV6 = 0x1, OVER_IPV4 = 0x2 };
@@ -256,7 +256,7 @@ __attribute__((flatten)) enum reason qp_owner_remote_memory(struct engine_owner 
     return reason;
 }
 
-/* Called only if the queue pair is disturbed so (settings.owner_changes). */
+/* Called only with settings.owner_changes: the disturbance has `changes`. */
 bool qp_owner_change(struct engine_owner *owner, const struct packet *packet, void *memory, uint64_t *found)
 {
     struct qp *qp = qp_of_owner(owner);
@@ -272,7 +272,7 @@ enum ibv_wc_status qp_owner_local_operation(struct engine_owner *owner, const st
                                             enum reason *reason)
 {
     struct qp *qp = qp_of_owner(owner);
-    qp_end_lateness(qp); /* data that has arrived for a window that ends */
+    qp_end_lateness(qp); /* data that has arrived for a window must land before the window ends */
     if (send_wqe_is_scripted(work)) {
         *reason = scripted_end_of(work).status == IBV_WC_SUCCESS ? REASON_NONE : REASON_SCRIPTED;
         return scripted_end_of(work).status;

@@ -17,7 +17,7 @@ enum reason qp_owner_remote_memory(struct engine_owner *, uint32_t rkey, uint64_
 bool qp_owner_change(struct engine_owner *, const struct packet *, void *memory, uint64_t *found);
 enum reason qp_owner_invalidate(struct engine_owner *, uint32_t rkey);
 enum ibv_wc_status qp_owner_local_operation(struct engine_owner *, const struct send_wqe *, enum reason *);
-/* The engine has ended by an error; `sqe`: only its send side. */
+/* The engine has failed; `sqe`: only its send side. */
 void qp_owner_failed(struct engine_owner *, bool sqe);
 void qp_owner_event(struct engine_owner *, enum ibv_event_type);
 void qp_owner_dropped(struct engine_owner *, const struct packet *, enum reason);

@@ -59,7 +59,7 @@ static uint8_t value_of(const struct counted *of, const struct ibv_qp_attr *attr
     return *((const uint8_t *)attr + of->offset);
 }
 
-/* The first whose value is too large; or NULL. */
+/* Returns the first attribute whose value is too large; or NULL. */
 static const struct counted *find_excess(const struct ibv_qp_attr *attr, int mask)
 {
     for (size_t i = 0; i < sizeof counted / sizeof *counted; i++)
@@ -68,7 +68,7 @@ static const struct counted *find_excess(const struct ibv_qp_attr *attr, int mas
     return NULL;
 }
 
-/* Values, which the table of states can't know. */
+/* Checks the values, which the table of states does not have. */
 static enum reason check_values(const struct context *context, const struct ibv_qp_attr *attr, int mask)
 {
     const struct limits *limits = &context->device->limits;
@@ -92,7 +92,8 @@ static enum reason check_values(const struct context *context, const struct ibv_
     return mask & NOT_OFFERED ? REASON_QP_ATTRIBUTE_UNSUPPORTED : REASON_NONE;
 }
 
-/* Begun work has PSNs, and the peer may have taken some, so it can't be cut for a way of the other kind. */
+/* Refuses a way of the other kind for begun work: it has PSNs, and the peer may have taken some, so it can't be cut
+ * into packets of another size. */
 static enum reason check_begun(const struct qp *qp, const struct ibv_qp_attr *attr)
 {
     const struct device *device = qp->object.context->device;
@@ -126,7 +127,7 @@ static const char *between(enum ibv_qp_state from, enum ibv_qp_state to)
     return from == IBV_QPS_ERR ? "from ERR the way leads to RESET" : "ibv_modify_qp(3) lists the transitions";
 }
 
-/* Describes the states, and the bits of attr_mask for the transition. */
+/* Describes the states, and the bits of attr_mask for the transition. False: the reason is about neither. */
 static bool describe_transition(const struct qp *qp, const struct ibv_qp_attr *attr, int mask, enum reason reason,
                                 char text[TEXT])
 {

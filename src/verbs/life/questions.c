@@ -107,7 +107,7 @@ static uint32_t max_rd_atomic(struct ibv_context *ibv)
     return context_of(ibv)->device->limits.max_rd_atomic;
 }
 
-/* Packets between devices without a network interface need no IP header. */
+/* Packets of InfiniBand have no IP header. */
 static bool ip_gid(struct ibv_context *ibv, unsigned index, union ibv_gid *gid)
 {
     const struct device *device = context_of(ibv)->device;

@@ -31,7 +31,7 @@ static void write_element(const struct qp *qp, const struct ibv_sge *sge, uint32
     add_cause(to, &error);
 }
 
-/* Finds the element that is refused now; if memory is gone, the first one. */
+/* Writes the element that is refused now; if memory is gone, the first element with bytes. */
 static void find_element(const struct qp *qp, const struct pd *pd, const struct ibv_sge *sge, uint32_t count,
                          unsigned access, enum reason reason, struct tell_numbers *to)
 {
@@ -50,7 +50,7 @@ static bool is_atomic(const struct send_wqe *work)
     return work->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || work->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
-/* Writes the request that a peer on another host refused without a reason: its length, its place, or how it was cut. */
+/* Writes the request that a peer on another host refused without a reason: its length, its place, and the path MTU. */
 static void write_request(const struct qp *qp, const struct send_wqe *work, struct tell_numbers *to)
 {
     static const struct {

@@ -4,7 +4,7 @@
 
 #include "verbs/qp/qp_tell.h"
 
-/* Write the element that was refused, with key, address and length, and the cause; for a request that a peer on another
- * host refused, its own numbers; else nothing. `to` is empty before. */
+/* Write the element that was refused, with key, address and length, and the cause; of a request that a peer on another
+ * host refused, the numbers of the request; otherwise nothing. `to` is empty before. */
 void work_words_send(const struct qp *, const struct send_wqe *, enum reason, struct tell_numbers *to);
 void work_words_receive(const struct qp *, const struct recv_wqe *, const struct recv_cqe *, struct tell_numbers *to);
