@@ -8,5 +8,5 @@
 #define SRQ_KIND(name) extern const struct srq_kind name##_kind;
 #include "verbs/kinds/kinds.def"
 
-/* Sets the lists qp_kinds and srq_kinds of the rooms below, before a device is opened; a later call changes nothing. */
+/* Sets the lists qp_kinds and srq_kinds, before a device is opened; a later call changes nothing. */
 void kinds_begin(void);

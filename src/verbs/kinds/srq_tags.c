@@ -21,9 +21,9 @@
 struct srq_tags {
     struct lock lock; /* inside qp->lock, outside receive_queue.lock */
     struct tags tags;
-    size_t size;         /* of the memory of the list */
-    uint32_t operations; /* most operations whose completions were not polled */
-    uint32_t completed;  /* completions of operations that were entered */
+    size_t size;         /* bytes of the list's memory */
+    uint32_t operations; /* the most completions of operations that may be unpolled */
+    uint32_t completed;  /* completions of operations that were put in */
     _Atomic uint32_t polled;
 };
 
@@ -56,7 +56,7 @@ static void srq_tags_destroy(struct srq *srq)
 {
     struct srq_tags *tags = srq->tags;
     if (!tags)
-        return; /* it was refused before it had any */
+        return; /* the SRQ was refused before it had a list */
     if (!srq->cq->process->inherited)
         cq_forget(srq->cq, &tags->polled);
     munmap(tags->tags.list.entries, tags->size);
@@ -96,7 +96,7 @@ static void lost(struct srq *srq, enum ended ended)
         receive_queue_lost(&srq->queue);
 }
 
-/* Called under the list's lock, so that completions are in the queue in the order of the list's changes. */
+/* Completes an end. Under the list's lock, so that the completion queue has the order of the list's changes. */
 static void complete(struct srq *srq, const struct tags_event *event, uint32_t qp_number, enum ended ended)
 {
     struct completion entry = {
@@ -241,7 +241,7 @@ static void srq_tags_dropped(struct engine_owner *owner, const struct packet *pa
     lock_release(&tags->lock);
 }
 
-/* Ends work of a rendezvous, or the program's. */
+/* Ends work of a rendezvous; other work is the program's. */
 static void srq_tags_sent(struct engine_owner *owner, const struct send_wqe *work, enum ibv_wc_status status,
                           enum reason reason)
 {
@@ -269,8 +269,9 @@ static struct send_wqe *next_work(struct qp *qp)
     return work && tags_work(&tags->tags, &qp_tags(qp)->port, work) ? work : NULL;
 }
 
-/* A READ that this process can do by itself takes no place: no work of the queue pair has to wait for it, nor it for
- * any. The list is free meanwhile, as other queue pairs match messages; the entry is this one's alone. */
+/* Does a READ that this process can do by itself, which takes no place in the send queue and waits for no other work.
+ * The list's lock is given back meanwhile, as other queue pairs match messages; the entry is this queue pair's alone.
+ */
 static bool read_at_once(struct qp *qp, const struct send_wqe *work)
 {
     struct srq_tags *tags = qp->uses.srq->tags;
@@ -286,8 +287,8 @@ static bool read_at_once(struct qp *qp, const struct send_wqe *work)
     return read;
 }
 
-/* Rendezvous take places in the send queue, as many as there are. After a READ that was done at once its FIN is sent
- * before the next READ, so that the sender can continue. */
+/* Posts work of rendezvous while places in the send queue are free. A READ that was done at once is followed by its
+ * FIN, before the next READ, so that the sender can continue. */
 static bool srq_tags_post(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
@@ -310,7 +311,7 @@ static bool srq_tags_post(struct qp *qp)
     return read && tags_have_work(&qp_tags(qp)->port);
 }
 
-/* The queue pair is in error: rendezvous that had no place in the send queue end, too. */
+/* Ends the rendezvous without a place in the send queue, too, when the queue pair is in error. */
 static void srq_tags_flush(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
@@ -322,7 +323,7 @@ static void srq_tags_flush(struct qp *qp)
     lock_release(&tags->lock);
 }
 
-/* The queue pair will be reset or destroyed, which completes nothing; but a tagged buffer that it holds must be
+/* Flushes before the queue pair is reset or destroyed, which completes nothing: a tagged buffer that it holds must be
  * returned to the program. */
 static void srq_tags_abandon(struct qp *qp)
 {
@@ -394,7 +395,7 @@ void srq_tags_report(FILE *out, const struct srq *srq, struct facts_srq *facts)
 
 enum { REPORTED = 64 };
 
-/* The oldest entries, in order of posting. */
+/* Collects the oldest entries, in order of posting. Returns their number. */
 static uint32_t collect(const struct tag_list *list, uint32_t *oldest)
 {
     uint32_t count = 0;

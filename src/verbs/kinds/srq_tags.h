@@ -1,5 +1,6 @@
 /* Shared receive queues with tag matching: ibv_create_srq_ex(3) with IBV_SRQT_TM, ibv_post_srq_ops(3). The rules are
- * in transport/tm/tags.h; this has memory, lock, completions, and the particulars of queue pairs on such an SRQ. */
+ * in transport/tm/tags.h; this module has memory, lock, completions, and the particulars of queue pairs on such an SRQ.
+ */
 #pragma once
 
 #include <stdio.h>
@@ -18,8 +19,9 @@ enum {
 /* ibv_post_srq_ops(3). Thread-safe. */
 int srq_tags_operate(struct ibv_srq *, struct ibv_ops_wr *, struct ibv_ops_wr **bad);
 
-/* Writes a shared receive queue as a JSON object: the caller's facts, and with tag matching its list's. */
+/* Writes a shared receive queue as a JSON object: the caller's facts, and with tag matching those about its list. */
 void srq_tags_report(FILE *, const struct srq *, struct facts_srq *);
 
-/* The oldest buffers on the list as JSON objects, with `separator` before the first; returns the one for the next. */
+/* Writes the oldest buffers on the list as JSON objects, with `separator` before the first. Returns the separator for
+ * what follows. */
 const char *srq_tags_report_list(FILE *, const struct srq *, const char *separator);

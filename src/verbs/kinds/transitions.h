@@ -12,12 +12,12 @@ enum {
     RETRY = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY,
     REQUESTER = RETRY | IBV_QP_MAX_QP_RD_ATOMIC,
 
-    /* attributes that may change while it begins, and while it runs */
+    /* attributes that may change while the queue pair begins, and while it runs */
     STARTING = IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX,
     RUNNING_DATAGRAM = IBV_QP_CUR_STATE | IBV_QP_QKEY,
     RUNNING = IBV_QP_CUR_STATE | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PATH_MIG_STATE,
     RUNNING_RESPONDER = RUNNING | IBV_QP_MIN_RNR_TIMER,
-    /* attributes that may change while its send queue is drained */
+    /* attributes that may change while the send queue is drained */
     DRAINED = IBV_QP_AV | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_PATH_MIG_STATE,
 };
 

@@ -7,7 +7,7 @@
 #include "verbs/send/transmit.h"
 #include "wire/op.h"
 
-/* An error of a reliable service ends in ERR, so only the others ever are in SQE (IBA 10.3.1.6). */
+/* An error of a reliable service ends in ERR, so only unreliable services have SQE (IBA 10.3.1.6). */
 static const struct qp_transition transitions[QP_STATES][QP_STATES] = {
     MAY(RESET, INIT, CONNECTED, 0),
     MAY(INIT, INIT, 0, CONNECTED),

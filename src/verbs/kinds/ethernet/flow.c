@@ -25,13 +25,13 @@ static int flow_check(const struct qp *qp, const struct ibv_flow_attr *attr)
         return refuse(EINVAL, REASON_FLOW_ATTRIBUTES, "type is %u", attr->type);
     if (attr->flags & ~(uint32_t)FLOW_FLAGS)
         return refuse(EINVAL, REASON_UNKNOWN_BITS, "flags are 0x%x", attr->flags);
-    /* ibv_create_flow(3), note 4; no rule leaves a sent frame over, and its receivers sniff it */
+    /* ibv_create_flow(3), note 4; egress rules leave no frame to default rules, and sniffers are at the receivers */
     if (attr->flags && attr->type != IBV_FLOW_ATTR_NORMAL)
         return refuse(EINVAL, REASON_FLOW_FLAGS, "flags are 0x%x and type is %u", attr->flags, attr->type);
     return 0;
 }
 
-/* A tag is reported with a receive, which a sent frame does not have here. */
+/* A tag is reported with a receive, so an egress rule can have no tag. */
 static enum reason check_actions(const struct flow *flow)
 {
     for (unsigned i = 0; i < flow->rule.counters_count; i++)

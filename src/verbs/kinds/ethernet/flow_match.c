@@ -141,7 +141,7 @@ static const struct {
     {IBV_FLOW_SPEC_MPLS, ETHER_MPLS, sizeof(struct ibv_flow_spec_mpls), compile_mpls},
 };
 
-/* A rule has each header once, except MPLS: its entries follow one another, with the same place in the list and in
+/* Refuses a header that the rule has already, except MPLS: entries of its stack follow one another in the rule as in
  * the frame. */
 static enum reason place_in_stack(const struct flow_rule *rule, struct flow_match *match)
 {
@@ -229,7 +229,7 @@ static bool bits_match(const struct flow_match *match, const uint8_t *header)
     return true;
 }
 
-/* The key is after the checksum, if the header has one (RFC 2890). */
+/* Returns true if the key matches, which follows the checksum if the header has one (RFC 2890). */
 static bool gre_key_matches(const struct flow_match *match, const uint8_t *header)
 {
     enum { CHECKSUM = 0x80, KEY = 0x20 };
@@ -248,7 +248,7 @@ static bool ethernet_matches(const struct flow_match *match, const struct ether_
     return !match->tagged || (layer->tagged && !((layer->tag ^ match->tag) & match->tag_mask));
 }
 
-/* The entry of the stack that the rule means: `depth` entries under the first one on the layer that it names. */
+/* Returns the entry of the stack that the rule names: `depth` entries under the first one on the layer `below`. */
 static const struct ether_layer *find_label(const struct ether *frame, const struct flow_match *match)
 {
     for (unsigned i = 0; i + match->depth < frame->count; i++) {

@@ -27,7 +27,7 @@ struct flow_match {
 };
 
 struct flow_rule {
-    uint32_t tag; /* IBV_FLOW_SPEC_ACTION_TAG; 0 without */
+    uint32_t tag; /* IBV_FLOW_SPEC_ACTION_TAG; 0: no tag */
     bool has_tag, drops;
     unsigned counters_count;
     struct ibv_counters *counters[FLOW_COUNTERS_MAX];
@@ -35,7 +35,7 @@ struct flow_rule {
     struct flow_match matches[];
 };
 
-/* The most bytes of the rule that these attributes make. */
+/* Returns the most bytes of the rule that these attributes make. */
 static inline size_t flow_rule_size(const struct ibv_flow_attr *attr)
 {
     return sizeof(struct flow_rule) + attr->num_of_specs * sizeof(struct flow_match);
@@ -48,5 +48,5 @@ enum reason flow_compile(struct flow_rule *, const struct ibv_flow_attr *);
 /* Returns true if the frame has all headers that the rule names, with these bits. */
 bool flow_matches(const struct flow_rule *, const struct ether *);
 
-/* The destination that every frame of this rule has; NULL: they may have several. */
+/* Returns the destination that every frame of this rule has; NULL: frames may have several. */
 const uint8_t *flow_destination(const struct flow_rule *);

@@ -23,7 +23,7 @@ static uint32_t max_tso_header(const struct ibv_qp_init_attr_ex *attr)
     return attr->comp_mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER ? attr->max_tso_header : 0;
 }
 
-/* Returns true if it has work queues instead of queues. */
+/* Returns true if the queue pair has work queues instead of a send and a receive queue. */
 static bool spreads(const struct ibv_qp_init_attr_ex *attr)
 {
     return attr->comp_mask & SPREADS;

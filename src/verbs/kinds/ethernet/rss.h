@@ -26,5 +26,5 @@ enum reason rss_configure(struct rss_hash *, const struct ibv_rx_hash_conf *);
 uint32_t rss_toeplitz(const uint8_t key[RSS_KEY], const uint8_t *bytes, uint32_t length);
 
 /* The hash of those configured fields that the frame has, in the order of source address, destination address,
- * source port, destination port, SPI; a frame without any hashes to 0. */
+ * source port, destination port, SPI; 0 for a frame without such a field. */
 uint32_t rss_of(const struct rss_hash *, const struct ether *);

@@ -20,7 +20,7 @@ TAILQ_HEAD(flow_list, flow);
 
 struct steering {
     struct flow_list ingress; /* by device, rank, priority; under process->progress */
-    uint64_t frames;          /* numbers them, so that a queue pair gets each once */
+    uint64_t frames;          /* counts frames; their numbers let a queue pair get each once */
     struct lock lock;         /* egress; innermost but for logs */
     struct flow_list egress;
     _Atomic uint32_t egress_count;
@@ -71,7 +71,8 @@ static void insert(struct flow_list *list, struct flow *flow)
         TAILQ_INSERT_HEAD(list, flow, next);
 }
 
-/* The host's table has room for many addresses, but not for any number: then all frames are asked for. */
+/* Joins the group of the rule's destination. If the host's table has no room for the address, all frames are asked for.
+ */
 static int steering_join(struct process *process, struct flow *flow)
 {
     const uint8_t *destination = flow->rank == FLOW_NORMAL ? flow_destination(&flow->rule) : NULL;
@@ -153,8 +154,8 @@ static void deliver(struct passage *passage, struct qp *qp)
     if (own && passage->multicast && qp->create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB)
         return;
     passage->delivered = true;
-    /* a queue pair that spreads receives from the start, as its work queues' states have the say; programs that have
-     * such a queue pair never modify it */
+    /* a queue pair with work queues receives in each state except ERR, as the states of the work queues decide;
+     * programs never modify such a queue pair */
     if (qp->ethernet.spread && atomic_load(&qp->state) == IBV_QPS_ERR)
         return;
     struct qp *receiver = qp->ethernet.spread ? wq_choose(qp->ethernet.spread, passage->frame.ether) : qp;
@@ -163,7 +164,7 @@ static void deliver(struct passage *passage, struct qp *qp)
     lock_release(&receiver->lock);
 }
 
-/* Returns true if a rule that this one has to yield to has taken the frame. */
+/* Returns true if an earlier rule has taken the frame from this one. */
 static bool is_too_late(const struct passage *passage, const struct flow *flow)
 {
     if (flow->rank == FLOW_SNIFFER)

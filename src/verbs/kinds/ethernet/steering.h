@@ -22,7 +22,7 @@ struct flow {
     uint8_t rank;    /* enum flow_rank */
     bool multicast_only, passes_on, egress;
     uint16_t priority;
-    uint8_t group[16]; /* the group that was joined to get the frames */
+    uint8_t group[16]; /* the host's group that was joined to get the frames */
     TAILQ_ENTRY(flow) next;
     struct flow_rule rule; /* ends with an array */
 };
@@ -34,7 +34,8 @@ int steering_create(struct process *);
 void steering_destroy(struct steering *);
 void steering_inherit(struct process *); /* in the child of a fork */
 
-/* Enters a rule: from now on frames are steered by it. 0, or ENOMEM, ENOSPC. Takes process->progress. */
+/* Enters a rule: from now on frames are steered by it. 0, ENOMEM, ENOSPC, or ENODEV in the child of a fork. Takes
+ * process->progress. */
 int steering_add(struct process *, struct flow *);
 /* Removes a rule; no thread uses it any more when this returns. Takes process->progress. */
 void steering_remove(struct process *, struct flow *);
@@ -42,7 +43,7 @@ void steering_remove(struct process *, struct flow *);
 /* Applies egress rules and their counters; true: the frame must not be sent. Under qp->lock. */
 bool steering_withholds(const struct qp *, const uint8_t *frame, uint32_t length);
 
-/* The group of the processes with rules for this destination; NULL: of processes with other rules. */
+/* Writes the group of the processes with rules for this destination; NULL: of the processes with other rules. */
 void steering_group(const uint8_t *destination, uint8_t group[16]);
 
 enum { STEERING_HEADER = 4 }; /* bytes before a frame on a link: the number of the queue pair that sends it */

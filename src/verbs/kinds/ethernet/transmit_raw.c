@@ -1,4 +1,4 @@
-/* Raw packets into the links of all processes that want them. */
+/* Sends raw packets to all processes of the host that want them. */
 #include "tap/traffic.h"
 #include "verbs/kinds/ethernet/qp_raw.h"
 #include "verbs/kinds/ethernet/steering.h"
@@ -14,7 +14,7 @@ struct broadcast {
     struct frame frame;
     struct iovec piece;
     uint8_t header[STEERING_HEADER];
-    bool full;                       /* a receiver of it has no room */
+    bool full;                       /* a receiver of the frame has no room */
     uint64_t given[NODE_SLOTS / 64]; /* processes that have it already */
 };
 
@@ -56,8 +56,8 @@ static void transmit_raw_prepare(struct broadcast *broadcast, struct qp *qp, uin
 }
 
 /* A unicast frame waits until the processes that asked for its address have room, as on a network with pause frames:
- * programs that take turns lose nothing. Receivers of multicast and of all frames hold no sender up. False: it
- * waits. */
+ * programs that take turns lose nothing. Receivers of multicast and of all frames hold no sender up. False: the
+ * frame waits. */
 static bool send_frame(struct qp *qp, uint8_t *bytes, uint32_t length)
 {
     struct node *node = qp->process->node;

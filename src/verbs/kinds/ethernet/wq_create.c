@@ -53,7 +53,7 @@ static bool knows_all(const struct context *context, const struct ibv_wq_init_at
 /* 0, or the errno of a refusal. */
 static int wq_check(const struct context *context, const struct ibv_wq_init_attr *attr)
 {
-    if (link_layer_is_infiniband(context->device)) /* it would serve raw packets only */
+    if (link_layer_is_infiniband(context->device)) /* a work queue serves raw packets alone */
         return refuse(EOPNOTSUPP, REASON_RAW_ON_INFINIBAND, "port 1 is one of InfiniBand");
     if (attr->wq_type != IBV_WQT_RQ)
         return refuse(EINVAL, REASON_WQ_ATTRIBUTES, "wq_type is %u", attr->wq_type);
@@ -299,7 +299,7 @@ int wq_modify(struct ibv_wq *ibv, struct ibv_wq_attr *attr)
     return error;
 }
 
-/* No table has it, so no frame finds it; a CQ's overrun may just be failing it, under process->progress. */
+/* No table has the work queue, so no frame finds it; a CQ's overrun may just be failing it, under process->progress. */
 static void retire(struct wq *wq)
 {
     progress_quiesce(wq->queue->process);

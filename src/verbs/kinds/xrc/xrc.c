@@ -50,7 +50,7 @@ const struct recv_wqe *xrc_take_receive(struct engine_owner *owner, const struct
     return receive;
 }
 
-/* The entry outlives the queue pair, because it shows that a receive of the SRQ was used. */
+/* Completes a receive. The entry outlives the queue pair, because it shows that a receive of the SRQ was used. */
 void xrc_received(struct engine_owner *owner, const struct recv_wqe *receive, const struct recv_cqe *arrival)
 {
     struct qp *qp = qp_of_owner(owner);
@@ -87,7 +87,8 @@ static int xrc_enter_srq(struct srq *srq)
     return qpns_enter(process_node(process), process_objects(process)->srqs, srq, &srq->number);
 }
 
-/* A message that loses its SRQ half-way can't be repeated either: its receive is gone. */
+/* Takes the SRQ from a queue pair. One with a message into it under way fails: the message can't be repeated, as its
+ * receive is gone. */
 static void forget(void *object, void *context)
 {
     struct qp *qp = qp_of_endpoint(object);
@@ -107,7 +108,7 @@ static void forget(void *object, void *context)
     lock_release(&qp->lock);
 }
 
-/* No packet finds it any more. A queue pair with a message into it under way fails. */
+/* Takes the SRQ out of the table, where no packet finds it any more, and from all queue pairs. */
 static void xrc_remove_srq(struct srq *srq)
 {
     lock_assert_held(&context_of(srq->ibv.context)->process->control);
@@ -126,7 +127,7 @@ static int xrc_make_srq(struct srq *srq, struct ibv_srq_init_attr_ex *init)
     return object_is_here(srq->domain, context_of(init->pd->context)) ? 0 : refused(ENOENT);
 }
 
-/* Packets name it; no queue pair is made with it. */
+/* Packets name an XRC SRQ; no queue pair is made with one. */
 static enum reason xrc_refuse_qp(const struct qp_kind *kind)
 {
     return REASON_XRC_SRQ_TYPE;

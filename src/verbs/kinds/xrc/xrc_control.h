@@ -10,10 +10,10 @@ struct qp;
 
 enum xrc_control_kind {
     XRC_LEND = 1, /* to the substitute, which is made first: execute requests now */
-    XRC_RECALL,   /* no more follow; give the position back */
+    XRC_RECALL,   /* no more requests follow: give the position back */
     XRC_OVER,     /* end, as the queue pair has ended, failed or was reset */
     XRC_RETURN,   /* from the substitute: the position */
-    XRC_KEEP,     /* a message has begun: I must have the next request, for any SRQ */
+    XRC_KEEP,     /* a message has begun: the substitute must have the next request, for any SRQ */
     XRC_FAILED,   /* the queue pair must fail, with this event, if any */
 };
 

@@ -5,7 +5,7 @@
 #include "verbs/life/qp_endpoint.h"
 #include "verbs/qp/qp_engine.h"
 
-/* XRC_RECV: the SRQs may be other processes'. */
+/* Takes a packet of XRC_RECV, which may name an SRQ of another process. */
 static enum endpoint_output receive(struct endpoint *endpoint, const struct endpoint_arrival *arrival)
 {
     struct qp *qp = qp_of_endpoint(endpoint);

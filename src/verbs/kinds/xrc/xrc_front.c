@@ -27,7 +27,7 @@ static void take_back(struct qp *qp)
         qp_door_reclaim(qp);
 }
 
-/* Finds and holds the process that has the SRQ; NULL: this process has it, or no process does. */
+/* Finds the process that has the SRQ, with a reference; NULL: this process has it, or no process does. */
 static struct peer *find_owner(struct qp *qp, uint32_t srq)
 {
     struct node *node = qp->process->node;
@@ -71,14 +71,15 @@ static bool deliver(struct qp *qp, const struct packet *packet, nanos now)
     return passed;
 }
 
-/* Returns true for a READ or atomic whose response has left: its executor sends it again, without the position. */
+/* Returns true for a READ or atomic whose response has left: its executor sends the response again, without the
+ * position. */
 static bool is_retransmitted(const struct qp *qp, const struct packet *packet)
 {
     return op_find(packet->opcode)->flags & RESPONDED &&
            psn_distance(packet->psn, engine_expected_psn(qp_engine(qp))) < 0;
 }
 
-/* A packet that is out of sequence, or is only acknowledged again, needs no memory of the SRQ. */
+/* Returns true for a packet that needs no memory of the SRQ: it is out of sequence, or a message is under way here. */
 static bool may_stay(const struct engine *engine, const struct packet *packet)
 {
     return packet->psn != engine_expected_psn(engine) || engine_is_within_message(engine);
@@ -228,7 +229,8 @@ static void take_control(struct qp *qp, const struct peer *from, const struct xr
     }
 }
 
-/* Returns true for a message of the present turn. Any substitute may fail: it may be repeating a response. */
+/* Returns true for a message of the present turn. A substitute of an earlier turn may fail, too, as it repeats a
+ * response. */
 static bool is_current(const struct xrc_front *front, const struct peer *from, const struct xrc_control *message)
 {
     return message->kind == XRC_FAILED ? (int32_t)(message->turn - front->since) > 0

@@ -18,18 +18,18 @@ STAILQ_HEAD(xrc_packets, xrc_packet);
 /* A process that was lent the position since the queue pair was last reset: it has a substitute of the queue pair. */
 struct xrc_place {
     LIST_ENTRY(xrc_place) siblings;
-    struct peer *peer; /* held */
+    struct peer *peer; /* with a reference */
 };
 
 struct xrc_front {
     LIST_HEAD(, xrc_place) places;
     struct peer *holder; /* of the place whose substitute has the position; NULL: the queue pair itself has it */
     uint32_t since;      /* `turn` when the queue pair was last reset or failed */
-    uint32_t srq;        /* whose requests are executed there; or 0 */
-    uint32_t turn;
-    bool recalled;    /* the position was asked for, and no response has arrived */
-    bool kept;        /* the next request is the holder's, for any SRQ */
-    unsigned waiting; /* packets in both lists */
+    uint32_t srq;        /* the SRQ whose requests the holder executes; or 0 */
+    uint32_t turn;       /* how often the position was lent */
+    bool recalled;       /* the position was asked for, and no response has arrived */
+    bool kept;           /* the next request is the holder's, for any SRQ */
+    unsigned waiting;    /* packets in both lists */
     struct xrc_packets requests, responses;
 };
 
@@ -43,7 +43,7 @@ void xrc_front_keep(struct xrc_front *, struct xrc_packets *, const struct packe
 /* Notes that the queue pair itself has the position. */
 void xrc_front_forget_holder(struct qp *);
 
-/* The place of this process; or NULL. */
+/* Returns the place of this process; or NULL. */
 struct xrc_place *xrc_front_find_place(struct xrc_front *, const struct peer *);
 /* Makes a place, which takes the reference to the peer. False: no memory. */
 bool xrc_front_enter_place(struct qp *, struct peer *);

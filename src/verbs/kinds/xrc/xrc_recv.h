@@ -1,7 +1,7 @@
 /* Queue pairs of type XRC_RECV are shared: each call that makes or opens one (ibv_open_qp(3)) gets a handle, and the
- * queue pair ends with its last handle. A handle is a struct qp that uses only the public part, `object`, `parent`,
- * `type`, `shared` and the count of events; it stays in RESET, so nothing can be posted to it. Each handle gets the
- * queue pair's asynchronous events, in its own context. Thread-safe. */
+ * queue pair ends with its last handle. A handle is a struct qp that uses only the public part, `object`, `process`,
+ * `kind`, `number`, `uses.parent`, `xrc` and the count of events; it stays in RESET, so nothing can be posted to it.
+ * Each handle gets the queue pair's asynchronous events, in its own context. Thread-safe. */
 #pragma once
 
 #include "verbs/kinds/xrc/xrcd.h"

@@ -28,9 +28,9 @@ struct substitute {
     struct xrcd_key domain;
     uint32_t turn;
     bool holding;   /* it has the position */
-    bool recalled;  /* it must give it back */
-    bool told;      /* that it has failed */
-    bool refused;   /* it failed by a request; otherwise by a fault here */
+    bool recalled;  /* it must give the position back */
+    bool told;      /* the queue pair was notified of the failure */
+    bool refused;   /* a request made it fail; otherwise a fault here */
     uint32_t event; /* as in control messages: for the queue pair */
 };
 
@@ -135,7 +135,7 @@ static bool substitute_flush(struct endpoint *endpoint, nanos now, bool ack_late
     return true;
 }
 
-/* The device of a substitute for this queue pair; NULL: the message is wrong. */
+/* Returns the device of a substitute for this queue pair; NULL: the message is wrong. */
 static const struct device *find_device(const struct xrc_control *message)
 {
     const struct device *device = config_device(message->domain.device);
@@ -183,7 +183,7 @@ static void substitute_take(struct substitute *substitute, const struct endpoint
     struct qp *qp = &substitute->datapath.qp;
     bool behind = psn_distance(arrival->from.packet->psn, engine_expected_psn(qp_engine(qp))) < 0;
     if ((!substitute->holding && !behind) || qp_port_is_down(qp))
-        return; /* without the position it only gives responses again */
+        return; /* without the position it only repeats responses */
     traffic_received(qp_flow(qp), arrival->from.packet, NULL);
     qp_receive(qp, arrival->from.packet, arrival->now);
 }
@@ -239,7 +239,7 @@ static void substitute_initialize(struct substitute *substitute, struct process 
                       qp->sends.saved);
 }
 
-/* Returns true if there are more than any correct peer would ask for. */
+/* Returns true if there are more substitutes than any correct peer would ask for. */
 static bool is_crowded(const struct process *process)
 {
     enum { MOST = 4096 };
@@ -302,8 +302,8 @@ static struct substitute *substitute_find(struct process *process, struct peer *
     return NULL;
 }
 
-/* A holder of the position is not lent it again: the queue pair was reset or destroyed in between, and the message
- * about that (XRC_OVER) found no room. */
+/* Returns true if a substitute that is lent the position must end first. If it holds the position already, the queue
+ * pair was reset or destroyed in between, and the message about that (XRC_OVER) found no room. */
 static bool is_outlived(const struct substitute *substitute)
 {
     return substitute->holding || substitute->datapath.qp.state == IBV_QPS_ERR;

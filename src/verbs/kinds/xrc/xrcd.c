@@ -19,10 +19,10 @@ struct xrc_domain {
     dev_t volume;
     ino_t inode;
     uint32_t opens;
-    int lock; /* file in which a byte for the inode is locked while the domain exists here; or -1 */
+    int lock; /* descriptor of the file in which a byte for the inode is locked while the domain exists here; or -1 */
 };
 
-/* FNV-1a, to 62 bits: an offset that fits an off_t. */
+/* Returns the offset of the domain's byte: FNV-1a, to 62 bits, which fit an off_t. */
 static off_t lock_offset(const struct xrc_domain *domain)
 {
     uint64_t words[] = {domain->device->index, domain->volume, domain->inode}, hash = 14695981039346656037ull;
@@ -114,7 +114,7 @@ void xrcd_inherit(struct process *process)
         }
 }
 
-/* inode NULL: an anonymous one. NULL and *error. */
+/* Makes a domain; `inode` NULL: an anonymous one. Returns NULL and *error. */
 static struct xrc_domain *xrcd_make(struct context *context, const struct stat *inode, int flags, int *error)
 {
     struct xrc_domain *domain = calloc(1, sizeof *domain);

@@ -13,7 +13,7 @@ struct process;
 struct xrcd {
     struct ibv_xrcd ibv;
     struct object object;
-    struct xrc_domain *domain; /* xrcd.c */
+    struct xrc_domain *domain; /* the domain in this process (xrcd.c) */
 };
 
 /* The name of a domain on the host: the inode, on one device. */
@@ -24,10 +24,11 @@ struct xrcd_key {
 
 /* Returns the name of a domain; false: it has no inode, so other processes don't know it. */
 bool xrcd_key(const struct xrc_domain *, struct xrcd_key *);
-bool xrcd_is(const struct xrc_domain *, const struct xrcd_key *);
+bool xrcd_is(const struct xrc_domain *, const struct xrcd_key *); /* true: the domain has that name */
 
 /* Opens a domain. NULL and errno, as in the kernel: EINVAL wrong attributes, or O_EXCL and it exists; EAGAIN it
- * doesn't exist and O_CREAT is missing; EBADF; EOPNOTSUPP unknown bits of comp_mask. */
+ * doesn't exist and O_CREAT is missing; EBADF; EBUSY another process keeps the lock; EOPNOTSUPP unknown bits of
+ * comp_mask. */
 struct ibv_xrcd *xrcd_open(struct ibv_context *, struct ibv_xrcd_init_attr *);
 void xrcd_inherit(struct process *); /* see inherit.h: the host's domains belong to the parent alone */
 int xrcd_close(struct ibv_xrcd *);   /* EBUSY while SRQs or queue pairs use it */
