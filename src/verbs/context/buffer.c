@@ -45,7 +45,7 @@ const void *buffer_memory(const struct newer_buf *buffer)
     return buffer->memory;
 }
 
-/* The range must be a part of the buffer, and nothing may name other memory. */
+/* Checks that the range is a part of the buffer, and that no attribute names other memory. */
 static int buffer_check_range(const struct ibv_pd *pd, const struct newer_mr_init_attr *attr)
 {
     const struct newer_buf *buffer = attr->buf;
@@ -68,7 +68,7 @@ static bool buffer_names_one_memory(uint64_t mask)
     return (mask & NEWER_MR_ADDR) && !(mask & NEWER_MR_FD_OFFSET);
 }
 
-/* A hint is for pages that an adapter reads in place: as with adapters, not for pages on demand. */
+/* Refuses a hint for pages on demand, as adapters do: a hint is for pages that an adapter reads in place. */
 static int buffer_check_dmah(const struct ibv_pd *pd, const struct newer_mr_init_attr *attr)
 {
     if (attr->dmah->context != pd->context)

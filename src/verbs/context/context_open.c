@@ -43,7 +43,7 @@ static void context_fill(struct listed_device *entry, const struct device *devic
     snprintf(ibv->ibdev_path, sizeof ibv->ibdev_path, "/sys/class/infiniband/%.63s", device->name);
 }
 
-/* Lists the devices once, which a fork in the middle of another thread's call does not disturb. */
+/* Lists the devices. Called once, by pthread_once(3): a fork in the middle of another thread's call does no harm. */
 static void list_devices(void)
 {
     CONFIG_EACH (device)
@@ -88,7 +88,7 @@ static void initialize(struct context *context, struct ibv_device *ibv)
 {
     struct ibv_context *shown = &context->ibv.context;
     context->ibv.sz = sizeof context->ibv;
-    shown->abi_compat = (void *)UINTPTR_MAX; /* says that a verbs_context is around this one */
+    shown->abi_compat = (void *)UINTPTR_MAX; /* a verbs_context is around this struct */
     shown->device = ibv;
     shown->async_fd = context->async.pipe.fd;
     shown->num_comp_vectors = DEVICE_COMP_VECTORS;
@@ -100,7 +100,7 @@ static void initialize(struct context *context, struct ibv_device *ibv)
     mutex_release(&context->process->control);
 }
 
-/* A context that is in no list yet; NULL and errno. The descriptor stays the caller's when that fails. */
+/* Makes a context that is in no list yet; NULL and errno, and then the descriptor stays the caller's. */
 static struct context *context_make(const struct device *device, struct process *process, int cmd_fd)
 {
     mutex_take(&process->control);
@@ -124,7 +124,7 @@ static struct context *context_make(const struct device *device, struct process 
     return NULL;
 }
 
-/* Programs pass the descriptor on to import the device elsewhere. */
+/* Makes a descriptor for the context, which programs pass on to import the device elsewhere. */
 struct context *context_open(struct ibv_device *ibv, const struct process_parts *parts)
 {
     const struct device *device = device_of(ibv);
@@ -147,7 +147,8 @@ struct context *context_open(struct ibv_device *ibv, const struct process_parts 
     return NULL;
 }
 
-/* The public device of an open context whose cmd_fd is the same file; NULL: this process has no such context. */
+/* Returns the public device of an open context whose cmd_fd is the same file; NULL: this process has no such context.
+ */
 static struct ibv_device *find_relative(struct process *process, int cmd_fd)
 {
     struct context_identity wanted;
@@ -221,8 +222,8 @@ static void free_context(struct context *context)
         handle_free(context);
 }
 
-/* The last ones whose objects the program left, in a ring. It may still destroy these, as destructors of C++ do in an
- * unlucky order; functions of the public header read the context before they call. */
+/* Keeps the last contexts whose objects the program left, in a ring. The program may still destroy such objects, as
+ * destructors of C++ do in an unlucky order; functions of the public header read the context before they call. */
 static void keep_context(struct context *context)
 {
     enum { KEPT = 32 };

@@ -9,10 +9,10 @@ struct process_parts;
 struct ibv_device **context_device_list(int *count);
 __be64 context_device_guid(struct ibv_device *);
 
-/* Opens a device, without the operations, which abi fills in. NULL and errno: the log has the cause why this process
- * can't join its host. */
+/* Opens a device, without the operations, which abi fills in. NULL and errno: the log says why this process can't join
+ * its host. */
 struct context *context_open(struct ibv_device *, const struct process_parts *);
-/* ibv_import_device(3): NULL and errno, too. The context takes the descriptor over. */
+/* ibv_import_device(3). NULL and errno. The context takes the descriptor over. */
 struct context *context_import(int cmd_fd, const struct process_parts *);
 /* Closes the context, and destroys its remaining objects. */
 void context_close(struct context *);

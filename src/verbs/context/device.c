@@ -33,7 +33,7 @@ enum {
              NEWER_ODP_SUPPORT_ATOMIC_WRITE,
 };
 
-/* Attributes are signed; limits that were raised may multiply to more. */
+/* Multiplies limits for an attribute, which is signed: raised limits may multiply to more than INT_MAX. */
 static int product(uint32_t a, uint32_t b)
 {
     return (uint64_t)a * b > INT_MAX ? INT_MAX : (int)(a * b);
@@ -227,7 +227,7 @@ int device_find_pkey(struct ibv_context *ibv, uint8_t port, __be16 pkey)
     return 0;
 }
 
-/* The index is one of the table. */
+/* Writes the entry of an index of the table. */
 static int device_query_gid_ex(struct ibv_context *ibv, uint32_t index, struct ibv_gid_entry *entry)
 {
     const struct device *device = context_of(ibv)->device;
@@ -287,7 +287,7 @@ int device_resolve_mac(struct ibv_context *ibv, struct ibv_ah_attr *attr, uint8_
 {
     const union ibv_gid *gid = &attr->grh.dgid;
     enum { NO_VLAN = 0xffff };
-    if (link_layer_is_infiniband(context_of(ibv)->device)) /* its ports have no such addresses */
+    if (link_layer_is_infiniband(context_of(ibv)->device)) /* ports of InfiniBand have no MAC */
         return refused_minus(refuse(EOPNOTSUPP, REASON_MAC_ON_INFINIBAND, "port 1 is one of InfiniBand"));
     if (!config_local_gid(gid)) {
         char text[WORDS_GID];

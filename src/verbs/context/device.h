@@ -17,13 +17,14 @@ int device_query_port_speed(struct ibv_context *, uint32_t port, uint64_t *speed
 /* -1 and errno EINVAL: the port or index does not exist. An index without a GID gives zeros. */
 int device_query_gid(struct ibv_context *, uint8_t port, int index, union ibv_gid *);
 int device_query_pkey(struct ibv_context *, uint8_t port, int index, __be16 *);
-/* The index of a P_Key in the table of the port; -1 and errno EINVAL. */
+/* Returns the index of a P_Key in the table of the port; -1 and errno EINVAL: the port lacks it, or does not exist. */
 int device_find_pkey(struct ibv_context *, uint8_t port, __be16 pkey);
 /* Writes an ibv_gid_entry of `size` bytes, which a later release may have made longer: fields that are not known
  * here are 0. ENODATA: the index has no GID; EINVAL: unknown port or index, or `size` is less than ours. */
 int device_query_gid_entry(struct ibv_context *, uint32_t port, uint32_t index, void *to, size_t size);
 /* Writes all entries, `size` bytes each. Returns their number; -EINVAL when it is more than `most`. */
 ssize_t device_query_gid_table(struct ibv_context *, void *entries, size_t most, size_t size);
-/* Writes the MAC of a neighbour by its GID: for this host's devices it follows from the GID. -1 and errno. */
+/* Writes the MAC of a device of this host, which follows from its GID. -1 and errno: EHOSTUNREACH for another GID,
+ * EOPNOTSUPP on InfiniBand. */
 int device_resolve_mac(struct ibv_context *, struct ibv_ah_attr *, uint8_t mac[6], uint16_t *vid);
 int device_query_rt_values(struct ibv_context *, struct ibv_values_ex *);

@@ -74,7 +74,7 @@ static struct object *import_find(const struct context *context, enum object_kin
     return NULL;
 }
 
-/* Gives the new name its object; false when no object has that handle. */
+/* Gives the new name its object; false: no object of the family has that handle. */
 static bool import_enter(struct context *context, const struct object_class *class, uint32_t handle,
                          struct object *name)
 {
@@ -87,7 +87,7 @@ static bool import_enter(struct context *context, const struct object_class *cla
     return true;
 }
 
-/* A name as large as an object of its kind; NULL and errno. */
+/* Makes a name, which is as large as an object of its kind; NULL and errno. */
 static void *import(struct context *context, const struct object_class *class, uint32_t handle, size_t size)
 {
     char *name = calloc(1, size);
@@ -156,7 +156,7 @@ static struct context *find_heir(struct context *context)
     return NULL;
 }
 
-/* All these public structs begin with their context. */
+/* Moves an object to another context of the family. The public structs of shared objects begin with their context. */
 static void move(struct object *object, struct context *heir)
 {
     LIST_REMOVE(object, siblings);

@@ -8,11 +8,11 @@
 
 #include "verbs/object/context.h"
 
-/* NULL and errno; ENOENT when the handle names no such object of the family. */
+/* Make another name. NULL and errno; ENOENT when the handle names no such object of the family. */
 struct ibv_pd *import_pd(struct ibv_context *, uint32_t handle);
 struct ibv_mr *import_mr(struct ibv_pd *, uint32_t handle);
 struct ibv_dm *import_dm(struct ibv_context *, uint32_t handle);
-void import_undo(struct object *name);
+void import_undo(struct object *name); /* unimports a name */
 
 /* Makes the descriptor by which a context can be found again; -1 and errno. */
 int import_make_descriptor(void);
