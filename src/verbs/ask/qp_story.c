@@ -235,6 +235,16 @@ bool qp_story_fails(struct qp *qp, enum reason reason, int process)
     return true;
 }
 
+nanos qp_story_last_ended(const struct story *story, uint32_t at)
+{
+    for (unsigned back = 1; back <= STORY_RECORDS; back++) {
+        const struct story_record *record = story_record(story, at, back);
+        if (record->event == EVENT_RECEIVE_ENDED || record->event == EVENT_SEND_ENDED)
+            return record->time;
+    }
+    return 0;
+}
+
 void qp_story_forget(struct qp *qp)
 {
     lock_assert_held(&qp->lock);

@@ -6,6 +6,7 @@
 
 struct qp;
 struct receive_queue;
+struct story;
 struct traffic_flow;
 
 /* Note that a work request or a receive ended without success. */
@@ -37,6 +38,9 @@ nanos qp_story_now(void);
 
 /* Puts all records into the story. Returns the flow, which has no story if nothing has happened. */
 const struct traffic_flow *qp_story_settle(const struct qp *);
+
+/* Returns when the newest work ended, by a settled story; 0: no record of that is left. `at` as for story_record. */
+nanos qp_story_last_ended(const struct story *, uint32_t at);
 
 /* Returns the queue of its receives, which may be an SRQ's; NULL: it has no receives. Under qp->lock. */
 struct receive_queue *qp_story_receives(const struct qp *);

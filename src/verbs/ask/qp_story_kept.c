@@ -75,17 +75,6 @@ static bool has_work(const struct qp *qp)
     return queue->head != queue->tail;
 }
 
-/* When its newest work ended; 0: no record of that is left. */
-static nanos last_ended(const struct story *story, uint32_t at)
-{
-    for (unsigned back = 1; back <= STORY_RECORDS; back++) {
-        const struct story_record *record = story_record(story, at, back);
-        if (record->event == EVENT_RECEIVE_ENDED || record->event == EVENT_SEND_ENDED)
-            return record->time;
-    }
-    return 0;
-}
-
 /* Returns true if completions are old and unpolled. A program that ends at once does not want its completions; a
  * program that waits in vain gives up after some time. */
 static bool has_waited(const struct qp *qp, const struct story *story)
@@ -94,7 +83,7 @@ static bool has_waited(const struct qp *qp, const struct story *story)
     if (qp->state == IBV_QPS_ERR ||
         (!cq_report_waits(qp->uses.send_cq, qp->number) && !cq_report_waits(qp->uses.receive_cq, qp->number)))
         return false;
-    return nanos_since(last_ended(story, traffic_written(qp_flow((struct qp *)qp))), qp_story_now()) > timeout;
+    return nanos_since(qp_story_last_ended(story, traffic_written(qp_flow((struct qp *)qp))), qp_story_now()) > timeout;
 }
 
 static bool is_worth_keeping(const struct qp *qp, const struct story *story)

@@ -78,17 +78,6 @@ void qp_waits_tell_response(struct qp *qp)
     log_wait(qp, REASON_NO_ANSWER, DIAGNOSIS_WAITS_FOR_ANSWER, *known ? known : reason_sentence(REASON_NO_ANSWER));
 }
 
-/* Nothing has ended since long ago: a program that goes on without completions does not end so. */
-static bool was_given_up(const struct story *story, uint32_t at, nanos now)
-{
-    for (unsigned back = 1; back <= STORY_RECORDS; back++) {
-        const struct story_record *record = story_record(story, at, back);
-        if (record->time && (record->event == EVENT_SEND_ENDED || record->event == EVENT_RECEIVE_ENDED))
-            return nanos_since(record->time, now) > waited_least;
-    }
-    return false;
-}
-
 static nanos waits_since(const struct qp *qp, nanos now)
 {
     const struct send_queue *queue = engine_queue((struct engine *)qp_engine(qp));
@@ -107,7 +96,9 @@ bool qp_waits_end(struct qp *qp, const struct story *story, uint32_t at)
         qp_waits_tell_response(qp);
         return true;
     }
-    bool given_up = qp_waits_for_completion(qp) && was_given_up(story, at, now);
+    /* a program that continues without completions does not end long after its last work */
+    nanos ended = qp_story_last_ended(story, at);
+    bool given_up = qp_waits_for_completion(qp) && ended && nanos_since(ended, now) > waited_least;
     if (given_up)
         qp_waits_tell_completion(qp);
     return given_up;

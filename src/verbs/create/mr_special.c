@@ -50,14 +50,6 @@ struct ibv_mr *mr_special_register_dm(struct ibv_pd *pd, struct ibv_dm *ibv, uin
     return mr_register_from(pd, &source);
 }
 
-/* Programs find out whether dma-bufs are supported with a wrong descriptor, -1 (UCX, NCCL; the latter with length
- * 0): any errno except EOPNOTSUPP means yes to them, and they then register a GPU's memory. So they get EBADF if the
- * GPU's driver can be asked to copy. */
-static bool is_descriptor(int fd)
-{
-    return fcntl(fd, F_GETFD) >= 0;
-}
-
 /* The file must be long enough: memory beyond its end can't be reached. Devices don't report their length. */
 static bool is_long_enough(int fd, uint64_t offset, size_t length)
 {
@@ -81,13 +73,17 @@ static int map(int fd, uint64_t offset, size_t length, bool write, struct mr_sou
 }
 
 /* 0, or the errno of a refusal. Sets *foreign if the iova is the address of a GPU's memory of this program, as with all
- * programs that register a GPU's dma-buf: it copies that memory. */
+ * programs that register a GPU's dma-buf: it copies that memory.
+ *
+ * Programs find out whether dma-bufs are supported with a wrong descriptor, -1 (UCX, NCCL; the latter with length
+ * 0): any errno except EOPNOTSUPP means yes to them, and they then register a GPU's memory. So they get EBADF if the
+ * GPU's driver can be asked to copy. */
 static int check_fd(uint64_t offset, size_t length, uint64_t iova, int fd, unsigned access,
                     const struct foreign **foreign)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     char words[WORDS_SIZE];
-    if (!is_descriptor(fd))
+    if (fcntl(fd, F_GETFD) < 0)
         return refuse_offer(cuda_is_loaded() ? EBADF : EOPNOTSUPP, REASON_FD_CLOSED, "fd %d", fd);
     if (access & ~(unsigned)ACCESS_FD)
         return refuse(EINVAL, REASON_MR_ACCESS, "%s", words_access(access, words));

@@ -3,12 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "process/process.h"
 #include "transport/request.h"
 #include "transport/scatter.h"
 #include "verbs/ask/qp_story.h"
 #include "verbs/ask/qp_story_report.h"
-#include "verbs/memory/rkeys.h"
-#include "verbs/object/process_objects.h"
 #include "verbs/qp/qp_memory.h"
 
 /* Adds the cause, as stories have it. */
@@ -85,7 +84,7 @@ void work_words_send(const struct qp *qp, const struct send_wqe *work, enum reas
 {
     bool local =
         (reason >= REASON_LOCAL_KEY_UNKNOWN && reason <= REASON_LOCAL_PERMISSION) || reason == REASON_LOCAL_GONE;
-    const struct region *own = rkeys_find(process_objects(qp->process)->keys, work->rkey);
+    const struct region *own = mr_find(qp, work->rkey);
     if (local)
         find_element(qp, qp->memory.pd, work->sge, work->sge_count, request_local_access(work), reason, to);
     else if (reason == REASON_REMOTE_ACCESS && own &&

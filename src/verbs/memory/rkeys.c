@@ -92,9 +92,8 @@ void rkeys_show(struct rkey_table *table, struct region *region)
 void rkeys_remove(struct rkey_table *table, struct region *region)
 {
     uint32_t index = region->key >> 8;
-    struct key_slot *slot = slot_at(table, index);
-    atomic_store_explicit(&slot->region, NULL, memory_order_release);
-    slot->next_free = 0;
+    rkeys_hide(table, region);
+    slot_at(table, index)->next_free = 0;
     if (table->first_free)
         slot_at(table, table->last_free)->next_free = index;
     else

@@ -7,9 +7,6 @@
 #include "verbs/object/async.h"
 #include "verbs/object/object.h"
 
-struct device;
-struct process;
-
 /* The identity of the file of a context's cmd_fd. */
 struct context_identity {
     dev_t device;

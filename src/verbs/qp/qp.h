@@ -19,7 +19,6 @@
 struct comp_cntr;
 struct cq;
 struct link;
-struct mw;
 struct pd;
 struct peer;
 struct process;

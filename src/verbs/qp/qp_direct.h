@@ -4,8 +4,6 @@
 
 #include "verbs/qp/qp.h"
 
-struct link;
-
 /* Publishes the new state or attributes of the queue pair to its peer, if the peer may do anything by itself. */
 void qp_publish(struct qp *);
 /* Withdraws the publication, before state or attributes change or the queue pair ends: on return the peer does nothing

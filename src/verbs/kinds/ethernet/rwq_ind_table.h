@@ -5,8 +5,6 @@
 #include "verbs/object/object.h"
 #include "verbs/qp/wq.h"
 
-struct qp;
-
 enum { WQ_TABLE_MAX = 4096 }; /* entries of an indirection table */
 
 struct ind_table {

@@ -34,8 +34,7 @@ void steering_destroy(struct steering *steering)
 
 void steering_inherit(struct process *process)
 {
-    struct steering *steering = process_objects(process)->steering;
-    lock_inherit(&steering->lock);
+    lock_inherit(&process_objects(process)->steering->lock);
 }
 
 void steering_group(const uint8_t *destination, uint8_t group[16])
