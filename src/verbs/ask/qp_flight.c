@@ -25,7 +25,7 @@ static void fill_reliable(struct facts_qp *facts, const struct qp *qp)
         fact_put(&facts->window, true, flight_window(engine));
 }
 
-/* Returns true if the network interface is down. Only a peer on another host needs it. */
+/* Returns true if the peer is on another host, and the network interface is down. */
 static bool is_cut_off(const struct qp *qp)
 {
     return qp->path.remote && !device_now(qp_flow((struct qp *)qp)->device)->up;

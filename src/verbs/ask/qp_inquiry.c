@@ -422,7 +422,7 @@ bool qp_inquiry_take(struct qp *qp, nanos now, struct packet *refusal)
     return true;
 }
 
-/* Looks as late as inquiry->until, after which no answer is awaited. */
+/* Looks for the answer as if inquiry->until had passed: it is not awaited any longer. */
 void qp_inquiry_settle(struct qp *qp)
 {
     struct packet refusal;

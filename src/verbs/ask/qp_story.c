@@ -74,7 +74,7 @@ static struct story_memory find_refused(const struct qp *qp, const struct pd *pd
     return qp_story_look(qp, sge[at].lkey, sge[at].addr, sge[at].length, access);
 }
 
-/* Returns when work was posted, of which the work keeps some bits. */
+/* Returns when work was posted; the work keeps only some bits of that time. */
 static nanos posted_at(const struct send_wqe *work, nanos now)
 {
     enum { AHEAD = 64 }; /* the clock of posts may be some milliseconds before the exact one (clock_about_now) */

@@ -107,8 +107,7 @@ void qp_story_end(struct qp *qp)
     bool told = !story->kept && qp_waits_end(qp, story, traffic_written(qp_flow(qp)));
     if (is_outdated(story)) {
         keep_story(qp, kept_story_renew);
-        story->kept_waiting =
-            false; /* the end of the process, after the queue pair's, renews it only for flushed work */
+        story->kept_waiting = false; /* of two ends, the queue pair's and the process's, one renews it */
     } else if (!story->kept && (told || is_worth_keeping(qp, story)) && kept_story_may(true))
         keep_story(qp, kept_story_add);
 }

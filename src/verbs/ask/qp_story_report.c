@@ -29,7 +29,7 @@ const char *qp_story_subject(unsigned subject)
     return words[subject];
 }
 
-/* An error, and the epoch of its times: a time plus it is nanoseconds since 1970. */
+/* An error, and the epoch of its times: a time plus this number is nanoseconds since 1970. */
 struct error_told {
     const struct qp *qp;
     const struct story_error *error;

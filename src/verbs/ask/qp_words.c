@@ -33,7 +33,7 @@ static bool is_asked_for(const struct process *process, const struct calls_compl
     return end->vendor_err == REASON_SCRIPTED || (lost && traffic_is_faulty(&process->traffic)) || has_script_acted();
 }
 
-/* The queue pair, with its lock; NULL: it is gone, or busy. */
+/* Returns the queue pair, with its lock taken; NULL: it is gone, or busy. */
 static struct qp *find_free(struct process *process, uint32_t number)
 {
     lock_assert_held(&process->progress);

@@ -29,7 +29,7 @@ enum {
     POLLED_WINDOW = 32,      /* works that are measured together */
     POLLED_CLIPPED = 16,     /* a window longer than this many usual ones counts as so long: the program paused */
     POLLED_LOSS = 16,        /* lost time, in windows, at which the ring counts as slower */
-    POLLED_CREDIT = 32,      /* the most that may have been gained before */
+    POLLED_CREDIT = 32,      /* gained time, in windows, that is remembered at most */
 };
 
 /* The longest delay of late work; a longer one is a pause of the program. */

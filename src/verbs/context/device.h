@@ -20,7 +20,8 @@ int device_query_pkey(struct ibv_context *, uint8_t port, int index, __be16 *);
 /* Returns the index of a P_Key in the table of the port; -1 and errno EINVAL: the port lacks it, or does not exist. */
 int device_find_pkey(struct ibv_context *, uint8_t port, __be16 pkey);
 /* Writes an ibv_gid_entry of `size` bytes, which a later release may have made longer: fields that are not known
- * here are 0. ENODATA: the index has no GID; EINVAL: unknown port or index, or `size` is less than ours. */
+ * here are 0. ENODATA: the index has no GID; EINVAL: unknown port or index, or a `size` less than an ibv_gid_entry of
+ * this release. */
 int device_query_gid_entry(struct ibv_context *, uint32_t port, uint32_t index, void *to, size_t size);
 /* Writes all entries, `size` bytes each. Returns their number; -EINVAL when it is more than `most`. */
 ssize_t device_query_gid_table(struct ibv_context *, void *entries, size_t most, size_t size);

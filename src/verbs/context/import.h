@@ -16,9 +16,9 @@ void import_undo(struct object *name); /* unimports a name */
 
 /* Makes the descriptor by which a context can be found again; -1 and errno. */
 int import_make_descriptor(void);
-/* Reads the identity of the descriptor's file, which duplicates share; false: it is not a context's. */
+/* Reads the identity of the descriptor's file, which duplicates share. False and errno: fstat(2) failed. */
 bool import_identify(int fd, struct context_identity *);
-/* Logs the reason why no context of this process has that identity, and returns an errno. */
+/* Logs the reason why no context of this process has the descriptor's file, and returns an errno. */
 int import_refuse(int fd);
 
 /* Ends the imports of a context that closes; objects that may have been imported from it continue in another one of

@@ -312,7 +312,7 @@ static const char *name_special(const struct mr *mr)
     return mr->dm ? "device memory" : mr->mapped ? "a file" : NULL;
 }
 
-/* The null region can't change; a region of device memory, a GPU or a file only its domain and access. */
+/* The null region can't change; of a region of device memory, a GPU or a file, only the domain and access can. */
 static int check_kind(const struct mr *mr, int flags)
 {
     if (!region_is_memory(&mr->region))

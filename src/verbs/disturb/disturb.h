@@ -23,8 +23,8 @@ void qp_disturb_end(struct qp *);
  * want it. Called before other threads know the queue. */
 void cq_choose_events(struct cq *);
 
-/* Gives a completion queue its table if the process is adverse, or if rules of a script are for completions or events,
- * also rules that were added after the queue was made. Does nothing without memory. Takes cq->lock. */
+/* Gives a completion queue its table if behaviours of the adverse adapter or rules of a script are for completions or
+ * events, also rules that were added after the queue was made. Does nothing without memory. Takes cq->lock. */
 void cq_disturb(struct cq *);
 
 /* Stops the timer of a disturbed queue that is not used any more. Under process->progress. */

@@ -226,7 +226,7 @@ static void srq_tags_received(struct engine_owner *owner, const struct recv_wqe 
     lock_release(&tags->lock);
 }
 
-/* Reports the match of a message whose bytes arrive later now, before the match of any later message. */
+/* Reports the match of a message whose bytes are still to arrive, before the match of any later message. */
 static void srq_tags_dropped(struct engine_owner *owner, const struct packet *packet, enum reason reason)
 {
     struct qp *qp = qp_of_owner(owner);

@@ -7,7 +7,7 @@
 struct device;
 struct qp;
 
-/* Called before other threads know the queue pair, or the one inside a work queue. */
+/* Begins the endpoint, before other threads know the queue pair, which may be the inside of a work queue. */
 void qp_begin_endpoint(struct qp *, const struct device *);
 
 /* The functions of queue pairs that the loop calls, if their engine takes all packets. */

@@ -76,7 +76,7 @@ static int check_group(const struct qp *qp, const union ibv_gid *gid, uint16_t l
     return reason ? refuse(EINVAL, reason, "qp 0x%x, gid %s, lid 0x%x", qp->number, words_gid(gid, text), lid) : 0;
 }
 
-/* Refuses a group for which the host's table has no place; other errors have their line already. */
+/* Refuses a group for which the host's table has no place; errors of the network are returned as they are. */
 static int refuse_join(const struct qp *qp, const union ibv_gid *gid, int error)
 {
     char text[WORDS_GID];

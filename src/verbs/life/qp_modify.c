@@ -35,8 +35,8 @@
 #include "wire/psn.h"
 
 enum {
-    WINDOW = 1 << 16, /* packets in flight: links of the host never lose and push back, so this does not slow it down */
-    XRC_WINDOW = 256, /* packets over XRC: the queue pair's process may have to keep them for another process */
+    WINDOW = 1 << 16,       /* packets on their way: links of the host push back, and never lose any */
+    XRC_WINDOW = 256,       /* packets over XRC: the queue pair's process may have to keep them for another process */
     FAULTY_WINDOW = 128,    /* packets with faults: a lost or reordered one is repeated with all that follow */
     REMOTE_BYTES = 1 << 20, /* bytes on their way to another host: the size of sockets' receive buffers */
     REMOTE_FIRST = 32,      /* packets to another host at first (RFC 6928 has ten, for slower networks) */

@@ -20,7 +20,7 @@ void quiesce_memory(struct process *process)
     LIST_FOREACH (each, &process_objects(process)->contexts, siblings)
         for (enum object_kind kind = 0; kind < OBJECT_KINDS; kind++)
             wait_for_locks(&each->objects[kind]);
-    /* Substitutes (xrc_substitute.h) are in no list, and run under progress. A driver's copies end with it. */
+    /* Substitutes (xrc_substitute.h) are in no list, and run under progress, under which a driver copies, too. */
     if (atomic_load(&process->loop.has_guests) || restraints_leave_all(process))
         progress_quiesce(process);
 }

@@ -87,8 +87,9 @@ static inline struct parent_domain *domain_of(struct ibv_pd *pd)
     return pd ? ((struct pd *)pd)->parent : NULL;
 }
 
-/* Takes memory that is not zeroed, from the parent domain's allocators, unless it is NULL or they refuse. 0, ENOMEM, or
- * EINVAL when their memory isn't aligned. The program is called back: no lock may be held. */
+/* Takes memory that is not zeroed, from the parent domain's allocators, unless it is NULL or they leave that to the
+ * library (IBV_ALLOCATOR_USE_DEFAULT). 0, ENOMEM, or EINVAL when their memory isn't aligned. The program is called
+ * back: no lock may be held. */
 int domain_take(struct parent_domain *, enum domain_resource, size_t size, struct domain_block *);
 /* Gives a block back to its allocator; does nothing for a block of zeroes. No lock may be held. */
 void domain_give_back(struct domain_block *);

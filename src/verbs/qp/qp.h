@@ -148,7 +148,7 @@ struct qp_receives {
     bool last_wqe_raised;
 };
 
-/* Posts of work that were refused since the last one that was taken; under lock. */
+/* Posts of work that were refused since the last accepted post; under lock. */
 struct qp_refused_posts {
     uint32_t count;
     uint32_t posted; /* sends.posted at the last refusal */

@@ -12,8 +12,7 @@
 
 enum { MULTICAST_QP = 0xffffff, CNP = SERVICE_CNP << 5 | 1 };
 
-static const nanos notify_period =
-    50 * NANOS_MICROSECOND; /* at most one notification in it, as adapters send by default */
+static const nanos notify_period = 50 * NANOS_MICROSECOND; /* between two notifications, as adapters have it */
 
 enum reason qp_path_refusal_of_network(const struct qp *qp, const struct packet *packet, unsigned interface)
 {

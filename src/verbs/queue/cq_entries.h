@@ -56,7 +56,7 @@ static inline void cq_end_taking(struct cq *cq, bool locked)
 }
 
 /* cq_stop keeps all threads from adding entries or looking at them until cq_resume, though a program may be in the
- * middle of a batch: it never waits for a program. cq->lock is held meanwhile. Not within process->forked copies, whose
- * takers are gone. */
+ * middle of a batch: it never waits for a program. cq->lock is held meanwhile. Not called for queues that the child of
+ * a fork inherited: their takers are gone. */
 void cq_stop(struct cq *);
 void cq_resume(struct cq *);

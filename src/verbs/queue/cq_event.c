@@ -47,7 +47,7 @@ void cq_event_raise(struct cq *cq)
     comp_channel_notify(cq->channel, cq);
 }
 
-/* Nothing is held back any more; the timer is left to run out. */
+/* Raises the event. No entry is held back any more; the timer is left to run out. */
 static void raise_event(struct cq *cq)
 {
     lock_assert_held(&cq->lock);

@@ -190,7 +190,7 @@ static void read_tm_info(struct ibv_cq_ex *cq, struct ibv_wc_tm_info *info)
     }
 #include "calls/verbs.def"
 
-/* Returns true if the user chose an adapter, all of which have readers only for what wc_flags asks. */
+/* Returns true if the user chose an adapter: adapters have readers only for what wc_flags ask. */
 static bool lacks_unasked_readers(void)
 {
     if (adverse_shows(ADVERSE_NULL_READERS))

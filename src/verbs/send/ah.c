@@ -146,8 +146,7 @@ int ah_from_wc(struct ibv_context *ibv, uint8_t port, struct ibv_wc *wc, struct 
     union ibv_gid source, destination;
     memset(attr, 0, sizeof *attr);
     attr->port_num = port;
-    attr->sl =
-        link_layer_is_infiniband(context->device) ? wc->sl : 0; /* else the kind of RoCE packet, see qp_owner.c */
+    attr->sl = link_layer_is_infiniband(context->device) ? wc->sl : 0; /* RoCE: the kind of packet (qp_owner.c) */
     attr->dlid = wc->slid;
     attr->src_path_bits = wc->dlid_path_bits;
     if (!(wc->wc_flags & IBV_WC_GRH))

@@ -4,8 +4,8 @@
 
 #include "verbs/qp/qp_datapath.h"
 
-/* The datagram was for a number that may belong to no process. */
+/* Counts and logs a datagram for a number that may belong to no process. */
 void lost_to_nobody(struct qp *, uint32_t number, uint32_t psn);
 
-/* The datagram was for a group that no process of this host has joined, on a device that is on no network. */
+/* Counts and logs a datagram for a group that no process of this host has joined, on a device that is on no network. */
 void lost_in_group(struct qp *, const union ibv_gid *, uint32_t psn);

@@ -35,7 +35,7 @@ static enum reason post_bind(struct qp *qp, struct ibv_mw *mw, const struct ibv_
 
 static const char bind_call[] = "ibv_bind_mw";
 
-/* Makes the checks of newer headers; release 33's leaves them to the provider. 0 or the errno. */
+/* Makes the checks of newer headers, which the header of release 33 leaves to the provider. 0 or the errno. */
 static int error_of_header(struct qp *qp, const struct ibv_mw *mw, const struct ibv_mw_bind_info *info)
 {
     bool nothing = !info->mr && (info->addr || info->length), foreign = info->mr && info->mr->pd != mw->pd;

@@ -51,7 +51,7 @@ void post_commit(struct qp *);
 /* Passes committed work to the engine and the link. Between guard_begin and guard_end. */
 void post_start(struct qp *, nanos now);
 
-/* Notes a post by this call (qp_posting_calls) that was refused, until a later one is taken. */
+/* Notes a post by this call (qp_posting_calls) that was refused, until a later post is accepted. */
 cold void post_note_refused(struct qp *, enum reason, const char *call);
 
 /* Notes a post that was refused, and writes the line of the call (events/refusal.h), whose name and work request are

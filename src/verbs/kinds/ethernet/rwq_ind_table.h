@@ -23,5 +23,5 @@ struct spread {
 struct ibv_rwq_ind_table *rwq_ind_table_create(struct ibv_context *, struct ibv_rwq_ind_table_init_attr *);
 int rwq_ind_table_destroy(struct ibv_rwq_ind_table *);
 
-/* The queue pair inside the work queue for this frame. */
+/* Returns the queue pair inside the work queue that gets this frame. */
 struct qp *wq_choose(const struct spread *, const struct ether *);

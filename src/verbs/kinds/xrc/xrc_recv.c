@@ -69,7 +69,7 @@ struct ibv_qp *xrc_recv_create(struct qp *real, const struct ibv_qp_init_attr_ex
     struct context *context = real->object.context;
     struct qp *handle = make_handle(context, real->kind, (struct xrcd *)attr->xrcd, attr->qp_context);
     if (handle && attr->comp_mask & IBV_QP_INIT_ATTR_PD)
-        handle->ibv.pd = attr->pd; /* not used, but where librdmacm looks for the domain of an identifier */
+        handle->ibv.pd = attr->pd; /* not used here; librdmacm looks there for the domain of an identifier */
     control_lock(context);
     int error = handle ? attach(handle, real) : ENOMEM;
     if (error)
@@ -131,7 +131,7 @@ static bool detach(struct qp *handle)
     LIST_REMOVE(handle, xrc.handle);
     struct qp *other = LIST_FIRST(&real->xrc.handles);
     if (other)
-        real->object.context = other->object.context; /* whose limits hold; the old one may be about to be closed */
+        real->object.context = other->object.context; /* its limits hold; the old context may be about to be closed */
     lock_release(&real->lock);
     if (!other)
         qp_retire(real);

@@ -31,7 +31,7 @@ struct substitute {
     bool recalled;  /* it must give the position back */
     bool told;      /* the queue pair was notified of the failure */
     bool refused;   /* a request made it fail; otherwise a fault here */
-    uint32_t event; /* as in control messages: for the queue pair */
+    uint32_t event; /* for the queue pair: `event` of struct xrc_control */
 };
 
 static struct substitute *substitute_of(struct qp *qp)
