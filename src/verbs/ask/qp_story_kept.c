@@ -91,8 +91,7 @@ static bool is_worth_keeping(const struct qp *qp, const struct story *story)
     return has_work(qp) || lets_wait(story, traffic_written(qp_flow((struct qp *)qp))) || has_waited(qp, story);
 }
 
-/* Returns true if something has happened since the story was kept: work was flushed, or the queue pair need not wait.
- */
+/* Returns true if the kept story is outdated: work was flushed since, or a queue pair that waited has ended. */
 static bool is_outdated(const struct story *story)
 {
     return story->kept && (story->kept_waiting || story->kept_flushed != flushed(story));

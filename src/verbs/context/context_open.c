@@ -147,8 +147,7 @@ struct context *context_open(struct ibv_device *ibv, const struct process_parts 
     return NULL;
 }
 
-/* Returns the public device of an open context whose cmd_fd is the same file; NULL: this process has no such context.
- */
+/* Returns the public device of an open context whose cmd_fd is the same file; NULL: there is no such context here. */
 static struct ibv_device *find_relative(struct process *process, int cmd_fd)
 {
     struct context_identity wanted;

@@ -12,8 +12,7 @@ LOCK_STATIC(executing, LOCK_INNERMOST);
 
 enum { WORD = 8, PAUSE = 400 };
 
-/* Returns true if other processes may have the page, too: their atomics are of the same device, and take no lock here.
- */
+/* Returns true if other processes may have the page, too: their atomics are of the same device, without this lock. */
 static bool may_be_shared(const void *memory)
 {
     const uint64_t not_anonymous = 1ull << 61; /* proc_pid_pagemap(5) */

@@ -269,9 +269,8 @@ static struct send_wqe *next_work(struct qp *qp)
     return work && tags_work(&tags->tags, &qp_tags(qp)->port, work) ? work : NULL;
 }
 
-/* Does a READ that this process can do by itself, which takes no place in the send queue and waits for no other work.
- * The list's lock is given back meanwhile, as other queue pairs match messages; the entry is this queue pair's alone.
- */
+/* Does a READ that this process can do by itself, which takes no place in the send queue and waits for no work. The
+ * list's lock is given back meanwhile, as other queue pairs match messages; the entry is this queue pair's alone. */
 static bool read_at_once(struct qp *qp, const struct send_wqe *work)
 {
     struct srq_tags *tags = qp->uses.srq->tags;

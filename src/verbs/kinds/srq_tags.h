@@ -1,6 +1,5 @@
 /* Shared receive queues with tag matching: ibv_create_srq_ex(3) with IBV_SRQT_TM, ibv_post_srq_ops(3). The rules are
- * in transport/tm/tags.h; this module has memory, lock, completions, and the particulars of queue pairs on such an SRQ.
- */
+ * in transport/tm/tags.h; memory, lock, completions, and the particulars of queue pairs on such an SRQ are here. */
 #pragma once
 
 #include <stdio.h>

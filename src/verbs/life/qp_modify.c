@@ -325,8 +325,7 @@ static void withdraw_completions(struct qp *qp)
         receive_queue_settle(&qp->receives.own);
 }
 
-/* Finds the way before the queue pair is touched, without its lock. 0 also for a wrong call, which change_qp refuses.
- */
+/* Finds the way before the queue pair is touched, without its lock. 0 also for a call that change_qp will refuse. */
 static int find_way(struct qp *qp, const struct ibv_qp_attr *attr, int mask, uint8_t *hop_limit)
 {
     char call[QP_REFUSE_CALL];

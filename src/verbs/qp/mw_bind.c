@@ -54,8 +54,7 @@ void mw_forget_bind(const struct send_wqe *work)
         ((struct ibv_mw *)(uintptr_t)work->address)->rkey = (uint32_t)work->swap;
 }
 
-/* Finds the region to bind to (C10-72 to C10-75 of the specification). *mr is NULL when a window of type 1 is unbound.
- */
+/* Finds the region to bind to (IBA C10-72 to C10-75). *mr is NULL when a window of type 1 is unbound. */
 static enum reason find_region(const struct qp *qp, const struct send_wqe *work, struct mr **mr)
 {
     uint64_t length = work->compare_or_add;

@@ -228,8 +228,7 @@ static inline void qp_set_kind(struct qp *qp, const struct qp_kind *kind)
     qp->traits = kind->traits;
 }
 
-/* Returns true if all packets take the long ways: the queue pair has a rate, is disturbed or recorded (qp_judge_watch).
- */
+/* Returns true if all packets take the long ways, as a rate, a disturbance or the recorder needs (qp_judge_watch). */
 static inline bool qp_is_watched(const struct qp *qp)
 {
     return qp->watched;

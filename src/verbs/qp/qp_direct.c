@@ -12,8 +12,7 @@
 
 _Static_assert(DIRECT_TOGETHER <= 1 + DIRECT_MORE, "what the transport hands over fits one access");
 
-/* The number of READs whose results are kept, at most max_dest_rd_atomic of the change to RTR (transport/settings.h).
- */
+/* The number of READs whose results are kept, at most max_dest_rd_atomic of RTR (transport/settings.h). */
 static uint32_t reads_kept(const struct qp *qp)
 {
     uint32_t most = qp_is_reliable(qp) ? engine_responses_kept(qp_engine(qp)) : 0;
@@ -58,8 +57,7 @@ void qp_unpublish_failed(struct qp *qp)
 }
 
 /* After a failure (qp_unpublish_failed) no thread has waited for the peer yet. While the queue pair counts as
- * published, no thread publishes it again; another thread may have waited here in the meantime, and published it anew.
- */
+ * published, no thread publishes it again; another thread may have waited here meanwhile, and published it anew. */
 void qp_unpublish(struct qp *qp)
 {
     lock_assert_held(&qp->lock);

@@ -70,8 +70,7 @@ static void insert(struct flow_list *list, struct flow *flow)
         TAILQ_INSERT_HEAD(list, flow, next);
 }
 
-/* Joins the group of the rule's destination. If the host's table has no room for the address, all frames are asked for.
- */
+/* Joins the group of the rule's destination, or asks for all frames if the host's table has no room for the address. */
 static int steering_join(struct process *process, struct flow *flow)
 {
     const uint8_t *destination = flow->rank == FLOW_NORMAL ? flow_destination(&flow->rule) : NULL;
