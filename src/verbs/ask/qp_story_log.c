@@ -77,7 +77,9 @@ static void log_error(uint32_t number, const struct story_error *error)
                   before(error->time, error->posted, time), words_status(error->status), name, error->reason);
     else
         log_write(LOG_INFO, "qp 0x%x: story: %s of %u bytes, psn %u, was refused by %s (reason %u)", number,
-                  error->subject == STORY_PACKET ? "a request of the peer" : "a receive, or the queue pair itself",
+                  error->subject == STORY_PACKET    ? "a request of the peer"
+                  : error->subject == STORY_RECEIVE ? "a receive"
+                                                    : "the queue pair itself",
                   error->length, error->psn, name, error->reason);
     if (error->memory.refused)
         log_memory(number, &error->memory);

@@ -236,7 +236,7 @@ static void add_network(const struct qp *qp, enum ibv_wc_status status, char icm
     if (status == IBV_WC_RETRY_EXC_ERR)
         port_icmp(qp->process, qp_flow(qp)->device->index, qp->attr.ah_attr.grh.dgid.raw, icmp);
     else if (is_refused(status))
-        snprintf(icmp, PORT_ICMP, "; why, the log of the other host says");
+        snprintf(icmp, PORT_ICMP, "; the log of the other host says why");
 }
 
 static void tell_error(struct qp *qp, const char *what, uint64_t id, enum ibv_wc_status status, enum reason reason,

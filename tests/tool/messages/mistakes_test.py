@@ -283,7 +283,7 @@ def path_mtus_that_differ_are_shown_on_a_network():
         raise cases.Skip("this machine allows no network namespaces joined by a veth pair")
     screen = _screen_of([*unshare, "sh", "-c", f"{hosts}; exec {SOFTVERBS} run -- {MISTAKES} mtu"], {"ENDPOINT_GID": "1"})
     _one(screen.splitlines(), "RC SEND_FIRST from qp 0x", "a packet of 512 bytes, path_mtu is 1024", "another path_mtu", "(reason 212)")
-    _one(screen.splitlines(), "ends in IBV_WC_REM_INV_REQ_ERR, an IBV_WR_SEND of ", " bytes, path_mtu 512; why, the log of the other host says")
+    _one(screen.splitlines(), "ends in IBV_WC_REM_INV_REQ_ERR, an IBV_WR_SEND of ", " bytes, path_mtu 512; the log of the other host says why")
     assert "remote invalid request error, vendor_err 107" in screen, screen
 
 
