@@ -34,7 +34,8 @@ void steering_destroy(struct steering *steering)
 
 void steering_inherit(struct process *process)
 {
-    lock_inherit(&process_objects(process)->steering->lock);
+    struct steering *steering = process_objects(process)->steering;
+    lock_inherit(&steering->lock);
 }
 
 void steering_group(const uint8_t *destination, uint8_t group[16])
