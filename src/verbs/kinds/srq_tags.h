@@ -18,9 +18,10 @@ enum {
 /* ibv_post_srq_ops(3). Thread-safe. */
 int srq_tags_operate(struct ibv_srq *, struct ibv_ops_wr *, struct ibv_ops_wr **bad);
 
-/* Writes a shared receive queue as a JSON object: the caller's facts, and with tag matching those about its list. */
+/* Writes a shared receive queue as a JSON object: the caller's facts, and with tag matching those about its list,
+ * unless another thread has the list. */
 void srq_tags_report(FILE *, const struct srq *, struct facts_srq *);
 
-/* Writes the oldest buffers on the list as JSON objects, with `separator` before the first. Returns the separator for
- * what follows. */
+/* Writes the oldest buffers on the list as JSON objects, with `separator` before the first; no buffers if another
+ * thread has the list. Returns the separator for what follows. */
 const char *srq_tags_report_list(FILE *, const struct srq *, const char *separator);

@@ -35,7 +35,7 @@ static inline bool region_is_memory(const struct region *region)
 struct rkey_table *rkeys_create(void);
 void rkeys_destroy(struct rkey_table *); /* may be NULL */
 
-/* Enters the region and writes its key; ENOMEM when all indices are taken. Under process->control. */
+/* Enters the region and writes its key; ENOMEM: all indices are taken, or no memory. Under process->control. */
 int rkeys_enter(struct rkey_table *, struct region *);
 /* Removes the region; lookups may still return it until every qp->lock was free once. Under process->control. */
 void rkeys_remove(struct rkey_table *, struct region *);

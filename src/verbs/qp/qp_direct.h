@@ -22,5 +22,5 @@ bool qp_transmit_directly(struct qp *, struct link *);
 bool qp_read_directly(struct qp *, const struct send_wqe *);
 
 /* Returns true if a peer may have written to this process's memory since the queue pair was made, by packets to it or
- * by itself anywhere. Called under no lock of the queue pair; true also if its lock is not free now. */
+ * by itself anywhere. Called under no lock of the queue pair; true also if a lock that it needs is not free now. */
 bool qp_may_be_written_to(struct qp *);

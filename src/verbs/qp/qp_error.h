@@ -7,7 +7,8 @@
 void qp_flush(struct qp *);
 
 /* Moves to the error state for an error that the engine did not see: the whole queue pair is flushed and `event`
- * raised. A refusal that was kept is reported first: qp_inquiry_settle (ask/qp_inquiry.h). */
+ * raised, except IBV_EVENT_DEVICE_FATAL, which contexts report. The inside of a work queue raises IBV_EVENT_WQ_FATAL
+ * instead. A refusal that was kept is reported first: qp_inquiry_settle (ask/qp_inquiry.h). */
 void qp_fail(struct qp *, enum ibv_event_type event);
 
 /* Asks peers that may be reading memory of this queue pair by reference to forget it. After the return the program may
