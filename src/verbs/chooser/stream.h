@@ -38,9 +38,9 @@ static const nanos stream_grace = NANOS_MILLISECOND;
 
 struct stream {
     nanos begun;   /* when the last timed WRITE began; 0: no WRITE was timed since a trial began */
-    nanos busy;    /* the thread's processor time when the stream or trial began */
+    nanos busy;    /* the thread's processor time when measuring or the trial began */
     nanos look_at; /* a trial is not judged before this time */
-    uint32_t took; /* nanoseconds of one WRITE of the trial */
+    uint32_t took; /* nanoseconds of the last timed direct WRITE */
     uint32_t each; /* nanoseconds of one WRITE of the stream */
     uint32_t psn;  /* the PSN when the trial began */
     int32_t count; /* WRITEs without a pause; below 0: this many until the ring is tried again */
