@@ -1,6 +1,7 @@
 /* The fields that are the same in every packet of a queue pair. */
 #pragma once
 
+#include "transport/pkey.h"
 #include "transport/settings.h"
 #include "wire/packet.h"
 
@@ -20,6 +21,19 @@ static inline void bth_fill(struct packet *out, uint8_t opcode, uint16_t pkey, u
     bth_words(out, opcode, pkey, destination, psn, 0);
     out->grh = 0;
     out->payload = (struct payload){0};
+}
+
+/* Checks an arrived packet's BTH: REASON_NONE, or why it is dropped. `receiving` and `failed` are the engine's. */
+static inline enum reason bth_check(const struct engine_settings *settings, enum service service, bool receiving,
+                                    bool failed, const struct packet *packet)
+{
+    if (!op_find(packet->opcode))
+        return REASON_PACKET_OPCODE;
+    if (op_service(packet->opcode) != service)
+        return REASON_PACKET_SERVICE;
+    if (!receiving || failed)
+        return REASON_PACKET_QP_STATE;
+    return pkey_matches(packet->pkey, settings->pkey) ? REASON_NONE : REASON_PACKET_PKEY;
 }
 
 static inline void bth_write(const struct engine_settings *settings, struct packet *out, enum operation operation,

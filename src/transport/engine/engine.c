@@ -1,5 +1,7 @@
 #include "transport/engine/inlined.h"
 
+#include <string.h>
+
 #include "transport/rc/completer.h"
 #include "transport/rc/direct.h"
 #include "transport/rc/lend.h"
@@ -7,7 +9,7 @@
 #include "transport/request.h"
 
 _Static_assert(!offsetof(struct uc, common) && !offsetof(struct ud, common) && !offsetof(struct raw, common),
-               "what they have in common comes first");
+               "what the services have in common comes first");
 
 /* ---- posted ---- */
 
@@ -133,8 +135,11 @@ void engine_frame_sent(struct engine *engine)
 static void initialize_unreliable(struct engine *engine, const struct unreliable_operations *operations,
                                   struct engine_owner *owner, const struct send_queue *queue)
 {
+    memset(engine, 0, sizeof *engine);
     engine->operations = operations;
-    operations->initialize(&engine->unreliable, owner, queue);
+    unreliable_initialize(&engine->unreliable, owner, queue);
+    if (operations->initialize)
+        operations->initialize(&engine->unreliable);
 }
 
 void engine_initialize(struct engine *engine, enum service service, struct engine_owner *owner,
@@ -180,16 +185,18 @@ void engine_keep_responses(struct engine *engine, struct responder_resource *sav
 void engine_start_receiving(struct engine *engine, uint32_t expected_psn)
 {
     if (engine_is_reliable(engine))
-        rc_start_receiving(&engine->rc, expected_psn);
-    else
+        return rc_start_receiving(&engine->rc, expected_psn);
+    engine->unreliable.receiving = true;
+    if (engine->operations->start_receiving)
         engine->operations->start_receiving(&engine->unreliable, expected_psn);
 }
 
 void engine_start_transmitting(struct engine *engine, uint32_t first_psn)
 {
     if (engine_is_reliable(engine))
-        rc_start_transmitting(&engine->rc, first_psn);
-    else
+        return rc_start_transmitting(&engine->rc, first_psn);
+    engine->unreliable.transmitting = true;
+    if (engine->operations->start_transmitting)
         engine->operations->start_transmitting(&engine->unreliable, first_psn);
 }
 
@@ -220,7 +227,7 @@ void engine_reset(struct engine *engine)
     if (engine_is_reliable(engine))
         return rc_reset(&engine->rc);
     struct unreliable old = engine->unreliable;
-    engine->operations->initialize(&engine->unreliable, old.owner, &old.queue);
+    initialize_unreliable(engine, engine->operations, old.owner, &old.queue);
     engine->unreliable.settings = old.settings;
 }
 

@@ -20,9 +20,9 @@
  *                                         _frame_sent, raw packets; _unreadable, _unreadable_request
  *   owner     its answers                 struct owner_operations (transport/owner.h), which the engine calls
  *             and its decisions           engine_initialize, _initialize_raw, _configure, _allow_direct,
- *                                         _allow_direct_above,
- *                                         _allow_references, _keep_responses, _start_receiving, _start_transmitting,
- *                                         _drain, _resume, _flush, _reset; XRC: _lend, _take_over, _reclaim
+ *                                         _allow_direct_above, _allow_references, _keep_responses, _start_receiving,
+ *                                         _start_transmitting, _drain, _resume, _flush, _reset; XRC: _lend,
+ *                                         _take_over, _reclaim
  *
  * All else only reads.
  *
@@ -60,7 +60,8 @@ struct engine {
 };
 
 #define ENGINE_ALIKE(member, reliable)                                                                                 \
-    _Static_assert(offsetof(struct unreliable, member) == offsetof(struct rc, reliable), "read without asking which")
+    _Static_assert(offsetof(struct unreliable, member) == offsetof(struct rc, reliable),                               \
+                   "read without a look at the service")
 ENGINE_ALIKE(owner, owner);
 ENGINE_ALIKE(settings, settings);
 ENGINE_ALIKE(receiving, receiving);

@@ -10,22 +10,7 @@
 #include "transport/unreliable/raw_segment.h"
 #include "wire/bytes.h"
 
-static void raw_initialize(struct unreliable *common, struct engine_owner *owner, const struct send_queue *queue)
-{
-    struct raw *raw = container_of(common, struct raw, common);
-    memset(raw, 0, sizeof *raw);
-    unreliable_initialize(&raw->common, owner, queue);
-}
-
-static void raw_start_receiving(struct unreliable *common, uint32_t expected_psn)
-{
-    common->receiving = true;
-}
-
-static void raw_start_transmitting(struct unreliable *common, uint32_t first_psn)
-{
-    common->transmitting = true;
-}
+static const struct packet no_packet;
 
 /* ---- sending ---- */
 
@@ -44,12 +29,6 @@ static enum ibv_wc_status status_of(enum reason reason)
     default:
         return request_status(reason);
     }
-}
-
-static bool end_work(struct raw *raw, const struct send_wqe *work, enum reason reason)
-{
-    raw->sent = 0;
-    return unreliable_end(&raw->common, work, status_of(reason), reason);
 }
 
 static enum reason copy_data(const struct raw *raw, const struct send_wqe *work, uint32_t offset, uint32_t length,
@@ -109,7 +88,8 @@ bool raw_next(struct raw *raw, uint8_t frame[RAW_FRAME_MAX], uint32_t *length)
         enum reason reason = build(raw, work, frame, length);
         if (!reason)
             return true;
-        if (!end_work(raw, work, reason))
+        raw->sent = 0;
+        if (!unreliable_end(&raw->common, work, status_of(reason), reason))
             return false;
         unreliable_settle(&raw->common);
     }
@@ -174,10 +154,9 @@ static void make_image(const struct raw *raw, const struct ether *ether, struct 
 /* Takes a receive; one that is too short for the frame stays for the next frame. */
 static enum reason raw_take_receive(struct raw *raw, uint32_t length, const struct recv_wqe **receive)
 {
-    static const struct packet none;
     if (!raw->common.receiving || raw->common.failed)
         return REASON_PACKET_QP_STATE;
-    *receive = raw->common.owner->operations->take_receive(raw->common.owner, &none, length);
+    *receive = raw->common.owner->operations->take_receive(raw->common.owner, &no_packet, length);
     if (!*receive)
         return REASON_PACKET_NO_RECEIVE;
     return *receive == &receive_too_short ? REASON_PACKET_TOO_LONG : REASON_NONE;
@@ -199,13 +178,12 @@ static void raw_accept(struct raw *raw, const struct recv_wqe *receive, const st
 
 void raw_receive(struct raw *raw, const struct raw_frame *frame)
 {
-    static const struct packet none;
     const struct recv_wqe *receive;
     struct image image;
     make_image(raw, frame->ether, &image);
     enum reason reason = raw_take_receive(raw, image.payload.length, &receive);
     if (reason) {
-        raw->common.owner->operations->dropped(raw->common.owner, &none, reason);
+        raw->common.owner->operations->dropped(raw->common.owner, &no_packet, reason);
         return;
     }
     reason = scatter(raw->common.owner, receive, 0, &image.payload);
@@ -218,9 +196,6 @@ void raw_receive(struct raw *raw, const struct raw_frame *frame)
 }
 
 const struct unreliable_operations raw_operations = {
-    .initialize = raw_initialize,
-    .start_receiving = raw_start_receiving,
-    .start_transmitting = raw_start_transmitting,
     .posted = raw_posted,
     .flush = raw_flush,
 };

@@ -1,11 +1,8 @@
 #include "transport/unreliable/uc.h"
 
-#include <string.h>
-
 #include "base/container.h"
 #include "base/likely.h"
 #include "transport/bth.h"
-#include "transport/pkey.h"
 #include "transport/request.h"
 #include "transport/retire.h"
 #include "transport/scatter.h"
@@ -20,24 +17,19 @@ static struct uc *uc_of(struct unreliable *common)
     return container_of(common, struct uc, common);
 }
 
-static void uc_initialize(struct unreliable *common, struct engine_owner *owner, const struct send_queue *queue)
+static void uc_initialize(struct unreliable *common)
 {
-    struct uc *uc = uc_of(common);
-    memset(uc, 0, sizeof(*uc));
-    unreliable_initialize(&uc->common, owner, queue);
-    uc->open = MESSAGE_CLOSED;
+    uc_of(common)->open = MESSAGE_CLOSED;
 }
 
 static void uc_start_receiving(struct unreliable *common, uint32_t expected_psn)
 {
     uc_of(common)->expected_psn = expected_psn & PSN_MASK;
-    common->receiving = true;
 }
 
 static void uc_start_transmitting(struct unreliable *common, uint32_t first_psn)
 {
     uc_of(common)->next_psn = first_psn & PSN_MASK;
-    common->transmitting = true;
 }
 
 /* ---- requester ---- */
@@ -183,17 +175,6 @@ static void uc_flush(struct unreliable *common)
     settle_message(uc);
     unreliable_flush(&uc->common);
     end_receive(uc, &flushed);
-}
-
-static enum reason check_head(const struct uc *uc, const struct packet *packet)
-{
-    if (!op_find(packet->opcode))
-        return REASON_PACKET_OPCODE;
-    if (op_service(packet->opcode) != SERVICE_UC)
-        return REASON_PACKET_SERVICE;
-    if (!uc->common.receiving || uc->common.failed)
-        return REASON_PACKET_QP_STATE;
-    return pkey_matches(packet->pkey, uc->common.settings.pkey) ? REASON_NONE : REASON_PACKET_PKEY;
 }
 
 static void establish(struct uc *uc)
@@ -355,7 +336,7 @@ cold static enum reason execute_gathered(struct uc *uc, uint32_t flags, const st
 static void uc_receive(struct unreliable *common, const struct packet *packet)
 {
     struct uc *uc = uc_of(common);
-    enum reason reason = check_head(uc, packet);
+    enum reason reason = bth_check(&common->settings, SERVICE_UC, common->receiving, common->failed, packet);
     if (reason) {
         uc->common.owner->operations->dropped(uc->common.owner, packet, reason);
         return;

@@ -1,10 +1,7 @@
 #include "transport/unreliable/ud.h"
 
-#include <string.h>
-
 #include "base/container.h"
 #include "transport/bth.h"
-#include "transport/pkey.h"
 #include "transport/request.h"
 #include "transport/scatter.h"
 #include "wire/psn.h"
@@ -14,22 +11,9 @@ static struct ud *ud_of(struct unreliable *common)
     return container_of(common, struct ud, common);
 }
 
-static void ud_initialize(struct unreliable *common, struct engine_owner *owner, const struct send_queue *queue)
-{
-    struct ud *ud = ud_of(common);
-    memset(ud, 0, sizeof(*ud));
-    unreliable_initialize(&ud->common, owner, queue);
-}
-
-static void ud_start_receiving(struct unreliable *common, uint32_t expected_psn)
-{
-    common->receiving = true;
-}
-
 static void ud_start_transmitting(struct unreliable *common, uint32_t first_psn)
 {
     ud_of(common)->next_psn = first_psn & PSN_MASK;
-    common->transmitting = true;
 }
 
 /* ---- requester ---- */
@@ -90,14 +74,10 @@ static bool ud_transmit(struct unreliable *common, struct packet *out, struct io
 /* IBA 9.8.3.1: the checks of a datagram before a receive is spent on it. */
 static enum reason ud_check(const struct ud *ud, const struct packet *packet)
 {
-    if (!op_find(packet->opcode))
-        return REASON_PACKET_OPCODE;
-    if (op_service(packet->opcode) != SERVICE_UD)
-        return REASON_PACKET_SERVICE;
-    if (!ud->common.receiving || ud->common.failed)
-        return REASON_PACKET_QP_STATE;
-    if (!pkey_matches(packet->pkey, ud->common.settings.pkey))
-        return REASON_PACKET_PKEY;
+    const struct unreliable *common = &ud->common;
+    enum reason reason = bth_check(&common->settings, SERVICE_UD, common->receiving, common->failed, packet);
+    if (reason)
+        return reason;
     if (packet->qkey != ud->common.settings.qkey)
         return REASON_PACKET_QKEY;
     return packet->payload.length > ud->common.settings.max_message ? REASON_PACKET_TOO_LONG : REASON_NONE;
@@ -161,8 +141,6 @@ static void ud_receive(struct unreliable *common, const struct packet *packet)
 }
 
 const struct unreliable_operations ud_operations = {
-    .initialize = ud_initialize,
-    .start_receiving = ud_start_receiving,
     .start_transmitting = ud_start_transmitting,
     .posted = unreliable_posted,
     .receive = ud_receive,

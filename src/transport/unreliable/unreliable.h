@@ -17,10 +17,9 @@ struct unreliable {
 
 /* The functions that differ from one of these services to the other. An engine gets the common part. */
 struct unreliable_operations {
-    /* Makes an idle engine, without settings. `queue` describes memory of the owner, which outlives the engine. */
-    void (*initialize)(struct unreliable *, struct engine_owner *, const struct send_queue *queue);
-
-    /* RTR and RTS. */
+    /* Fills in the values of an idle engine that are not 0, and notes the PSNs at RTR and RTS. NULL: there are no such
+     * values. */
+    void (*initialize)(struct unreliable *);
     void (*start_receiving)(struct unreliable *, uint32_t expected_psn);
     void (*start_transmitting)(struct unreliable *, uint32_t first_psn);
 
