@@ -16,6 +16,5 @@ static inline void engine_receive_reliable(struct engine *engine, const struct p
  * know it as a constant. */
 static inline void engine_transmit_ack(struct engine *engine, enum service service, struct packet *out)
 {
-    responses_fill_ack(&engine->rc, service, out);
-    responses_acknowledged(&engine->rc.responder);
+    responses_transmit_ack(&engine->rc, service, out);
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "transport/rc/rc.h"
-#include "wire/psn.h"
 
 /* Owes an ACK up to this PSN; an ACK for a later PSN absorbs it. */
 void responses_acknowledge(struct rc *, uint32_t psn);
@@ -25,11 +24,4 @@ static inline void responses_acknowledge_late(struct rc *rc)
         return;
     rc->responder.ack_late = false;
     responses_acknowledge(rc, rc->responder.late_psn);
-}
-
-/* Notes that the ACK that was due has left. */
-static inline void responses_acknowledged(struct responder *responder)
-{
-    responder->ack_due = false;
-    responder->ack_late = responder->ack_late && psn_distance(responder->late_psn, responder->ack_psn) > 0;
 }

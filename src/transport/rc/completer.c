@@ -9,11 +9,6 @@
 #include "wire/foreign/foreign.h"
 #include "wire/psn.h"
 
-static struct send_wqe *oldest(const struct rc *rc)
-{
-    return send_queue_at(&rc->requester.queue, rc->requester.queue.head);
-}
-
 /* Returns true if the packet is about a request that was sent and has not been acknowledged (IBA 9.7.6.1: ghost ACKs
  * are dropped). */
 static bool is_outstanding(const struct rc *rc, uint32_t psn)
@@ -27,7 +22,7 @@ static bool retire_before(struct rc *rc, uint32_t psn)
 {
     struct requester *requester = &rc->requester;
     while (psn_distance(psn, requester->acked_psn) > 0) {
-        const struct send_wqe *work = oldest(rc);
+        const struct send_wqe *work = requester_oldest(rc);
         if (request_awaits_response(work))
             return false;
         uint32_t behind = psn_add(work->first_psn, work->packets);
@@ -133,7 +128,7 @@ static inline void receive_acknowledge(struct rc *rc, const struct packet *packe
 /* Finds the place of these bytes of the answer. */
 static enum reason find_place(struct rc *rc, uint32_t offset, uint32_t length, struct iovec *pieces, uint32_t *count)
 {
-    const struct send_wqe *work = oldest(rc);
+    const struct send_wqe *work = requester_oldest(rc);
     if (work->flags & WORK_INTO_RECEIVE)
         return gather_list(rc->owner, true, work->sge, work->sge_count, IBV_ACCESS_LOCAL_WRITE, offset, length, pieces,
                            count);
@@ -162,7 +157,7 @@ static bool completer_store(struct rc *rc, uint32_t offset, const struct payload
 /* Bytes of a READ, which ends with its last packet. */
 static bool completer_store_response(struct rc *rc, uint32_t index, const struct payload *payload, nanos now)
 {
-    const struct send_wqe *work = oldest(rc);
+    const struct send_wqe *work = requester_oldest(rc);
     bool last = index + 1 == work->packets;
     foreign_gather(&rc->requester.lost, last);
     bool stored = completer_store(rc, index * work->segment, payload, now);
@@ -179,7 +174,7 @@ static bool completer_store_response(struct rc *rc, uint32_t index, const struct
 static void proceed(struct rc *rc, nanos now)
 {
     struct requester *requester = &rc->requester;
-    const struct send_wqe *work = oldest(rc);
+    const struct send_wqe *work = requester_oldest(rc);
     requester->acked_psn = psn_add(requester->acked_psn, 1);
     congestion_acknowledged(&requester->congestion, 1, requester->acked_psn);
     if (requester->acked_psn == psn_add(work->first_psn, work->packets))
@@ -203,7 +198,7 @@ static bool read_response_fits(const struct send_wqe *work, uint32_t index, cons
 
 cold static void receive_read_response(struct rc *rc, const struct packet *packet, nanos now)
 {
-    const struct send_wqe *work = oldest(rc);
+    const struct send_wqe *work = requester_oldest(rc);
     bool empty = work->opcode == IBV_WR_ATOMIC_WRITE || work->opcode == NEWER_WR_FLUSH;
     if (empty && op_operation(packet->opcode) == OPERATION_READ_RESPONSE_ONLY) {
         proceed(rc, now);
@@ -218,7 +213,7 @@ cold static void receive_read_response(struct rc *rc, const struct packet *packe
 
 cold static void receive_atomic_response(struct rc *rc, const struct packet *packet, nanos now)
 {
-    uint8_t opcode = oldest(rc)->opcode;
+    uint8_t opcode = requester_oldest(rc)->opcode;
     bool asked = opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
     if (!asked || syndrome_class(packet->syndrome) != SYNDROME_CLASS_ACK) {
         refuse_response(rc, packet);

@@ -1,7 +1,7 @@
 #include "transport/rc/direct.h"
 
-#include "transport/gather.h"
 #include "transport/rc/responses.h"
+#include "transport/request.h"
 #include "transport/retire.h"
 
 /* Work that is invalid or unusual is not for here. */
@@ -27,10 +27,10 @@ static bool direct_has_place(const struct direct_works *these, const struct send
 
 static bool direct_add(struct rc *rc, struct direct_works *these, const struct send_wqe *work)
 {
-    unsigned access = work->opcode == IBV_WR_RDMA_READ ? IBV_ACCESS_LOCAL_WRITE : 0;
     uint32_t count;
     if (!direct_may(rc, work) || !direct_has_place(these, work) ||
-        gather(rc->owner, work, access, 0, work->length, these->pieces + these->piece_count, &count))
+        gather(rc->owner, work, request_local_access(work), 0, work->length, these->pieces + these->piece_count,
+               &count))
         return false;
     these->works[these->count++] = work;
     these->piece_count += count;

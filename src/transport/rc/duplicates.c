@@ -1,6 +1,7 @@
 #include "transport/rc/duplicates.h"
 
 #include "transport/rc/responses.h"
+#include "transport/request.h"
 #include "wire/psn.h"
 
 /* A repeated READ may ask for the rest only, or for any part that begins at a packet of the first answer; never for
@@ -15,11 +16,11 @@ static bool is_part_of(const struct responder_resource *saved, const struct pack
 
 static enum reason read_again(struct rc *rc, struct responder_resource *saved, const struct packet *packet)
 {
-    uint32_t start = psn_add(packet->psn, -saved->first_psn), segment = saved->segment;
+    uint32_t start = psn_add(packet->psn, -saved->first_psn);
     if (!is_part_of(saved, packet, start))
         return REASON_PACKET_SEQUENCE;
-    uint32_t packets = packet->length <= segment ? 1 : (packet->length - 1) / segment + 1;
-    responses_retransmit(rc, saved, start, start + packets, start * segment + packet->length);
+    uint32_t stop = start + request_packets(packet->length, saved->segment);
+    responses_retransmit(rc, saved, start, stop, start * saved->segment + packet->length);
     return REASON_NONE;
 }
 

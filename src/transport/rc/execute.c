@@ -64,11 +64,10 @@ static struct responder_resource *keep(struct rc *rc, const struct packet *packe
 
 enum reason execute_read(struct rc *rc, const struct packet *packet)
 {
-    uint32_t segment = rc->settings.segment, length = packet->length;
-    struct responder_resource *saved = keep(rc, packet, length <= segment ? 1 : (length - 1) / segment + 1);
+    struct responder_resource *saved = keep(rc, packet, request_packets(packet->length, rc->settings.segment));
     saved->rkey = packet->rkey;
     saved->address = packet->address;
-    saved->length = saved->until = length;
+    saved->length = saved->until = packet->length;
     return REASON_NONE;
 }
 

@@ -31,6 +31,14 @@ static void stop(struct rc *rc)
     responses_acknowledge_late(rc);
 }
 
+void rc_flush(struct rc *rc)
+{
+    stop(rc);
+    rc->responder.saved_next = rc->responder.saved_tail;
+    retire_all(&rc->requester.queue, rc->owner);
+    fail_receive(rc, IBV_WC_WR_FLUSH_ERR, REASON_FLUSHED, 0);
+}
+
 void fail_requester(struct rc *rc, enum ibv_wc_status status, enum reason reason)
 {
     stop(rc);

@@ -3,15 +3,12 @@
 #include <string.h>
 
 #include "base/likely.h"
-#include "transport/rc/acks.h"
 #include "transport/rc/completer.h"
-#include "transport/rc/fail.h"
 #include "transport/rc/receive.h"
 #include "transport/rc/requester.h"
 #include "transport/rc/responses.h"
 #include "transport/request.h"
 #include "transport/retire.h"
-#include "wire/foreign/foreign.h"
 #include "wire/psn.h"
 
 void rc_initialize(struct rc *rc, struct engine_owner *owner, const struct send_queue *queue,
@@ -219,18 +216,4 @@ cold void rc_postpone(struct rc *rc, nanos now)
     if (!rc->settings.timeout)
         rto_stop(&requester->rto);
     requester_wait(rc, requester_period(rc, now));
-}
-
-/* Data that has arrived lands before the program gets its memory back. */
-void rc_flush(struct rc *rc)
-{
-    foreign_settle();
-    rc->failed = true;
-    rc->requester.deadline = NANOS_NEVER;
-    rto_stop(&rc->requester.rto);
-    rc->requester.rnr_waiting = false;
-    rc->responder.saved_next = rc->responder.saved_tail;
-    responses_acknowledge_late(rc);
-    retire_all(&rc->requester.queue, rc->owner);
-    fail_receive(rc, IBV_WC_WR_FLUSH_ERR, REASON_FLUSHED, 0);
 }

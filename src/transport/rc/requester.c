@@ -8,11 +8,6 @@
 #include "transport/retire.h"
 #include "wire/psn.h"
 
-static struct send_wqe *oldest(const struct rc *rc)
-{
-    return send_queue_at(&rc->requester.queue, rc->requester.queue.head);
-}
-
 static bool is_begun(const struct send_queue *queue)
 {
     return queue->head != queue->tail && send_queue_at(queue, queue->head)->started;
@@ -67,7 +62,7 @@ void requester_drained(struct rc *rc)
 void requester_retire(struct rc *rc)
 {
     struct requester *requester = &rc->requester;
-    requester->reads -= request_awaits_response(oldest(rc));
+    requester->reads -= request_awaits_response(requester_oldest(rc));
     if (requester->queue.next == requester->queue.head)
         requester->packet = 0;
     retire_head(&requester->queue, rc->owner, IBV_WC_SUCCESS, REASON_NONE);
@@ -77,7 +72,7 @@ void requester_retire(struct rc *rc)
 /* Packets of the oldest work that need no repeating. */
 static uint32_t acknowledged_packets(const struct rc *rc)
 {
-    return is_begun(&rc->requester.queue) ? psn_add(rc->requester.acked_psn, -oldest(rc)->first_psn) : 0;
+    return is_begun(&rc->requester.queue) ? psn_add(rc->requester.acked_psn, -requester_oldest(rc)->first_psn) : 0;
 }
 
 /* A packet that was acknowledged while it waited to be sent again needs no repeating. */
@@ -145,7 +140,7 @@ static void begin_behind_anew(struct rc *rc)
 {
     struct requester *requester = &rc->requester;
     const struct send_queue *queue = &requester->queue;
-    const struct send_wqe *first = oldest(rc);
+    const struct send_wqe *first = requester_oldest(rc);
     for (uint32_t at = queue->head + 1; at != queue->tail; at++) {
         struct send_wqe *work = send_queue_at(queue, at);
         requester->reads -= work->started && request_awaits_response(work);
@@ -171,8 +166,8 @@ bool requester_lose_references(struct rc *rc, nanos now)
     rc->settings.reference_segment = 0;
     if (!has_references(&rc->requester.queue))
         return false;
-    if (oldest(rc)->by_reference)
-        cut_anew(rc, oldest(rc));
+    if (requester_oldest(rc)->by_reference)
+        cut_anew(rc, requester_oldest(rc));
     begin_behind_anew(rc);
     requester_rewind(rc);
     requester_wait(rc, requester_period(rc, now));
@@ -184,8 +179,8 @@ static bool is_oldest_gone(const struct rc *rc)
 {
     struct packet packet;
     struct iovec pieces[PAYLOAD_PIECES_MAX];
-    return is_begun(&rc->requester.queue) && !request_awaits_response(oldest(rc)) &&
-           !rc_request_build(rc, oldest(rc), acknowledged_packets(rc), &packet, pieces) &&
+    return is_begun(&rc->requester.queue) && !request_awaits_response(requester_oldest(rc)) &&
+           !rc_request_build(rc, requester_oldest(rc), acknowledged_packets(rc), &packet, pieces) &&
            packet.payload.by_reference && !payload_is_there(&packet.payload);
 }
 
@@ -218,7 +213,7 @@ static bool may_probe(const struct rc *rc)
 {
     const struct requester *requester = &rc->requester;
     const struct send_queue *queue = &requester->queue;
-    return is_begun(queue) && !request_awaits_response(oldest(rc)) &&
+    return is_begun(queue) && !request_awaits_response(requester_oldest(rc)) &&
            (queue->next != queue->head || requester->packet > acknowledged_packets(rc));
 }
 
@@ -385,7 +380,7 @@ static bool probe(struct rc *rc, struct packet *out, struct iovec *pieces)
     requester->probing = false;
     if (!may_probe(rc))
         return false;
-    if (rc_request_build(rc, oldest(rc), acknowledged_packets(rc), out, pieces)) {
+    if (rc_request_build(rc, requester_oldest(rc), acknowledged_packets(rc), out, pieces)) {
         requester_rewind(rc);
         return false;
     }

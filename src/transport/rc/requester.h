@@ -13,6 +13,11 @@ bool requester_transmit(struct rc *, struct packet *out, struct iovec *pieces, n
 /* Transmits a new message of one packet. False: nothing was done; call requester_transmit. */
 bool requester_transmit_single(struct rc *, struct packet *out, struct iovec *pieces, nanos now);
 
+static inline struct send_wqe *requester_oldest(const struct rc *rc)
+{
+    return send_queue_at(&rc->requester.queue, rc->requester.queue.head);
+}
+
 /* Ends the oldest work with success. */
 void requester_retire(struct rc *);
 

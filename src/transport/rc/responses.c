@@ -223,12 +223,6 @@ static void transmit_nak(struct rc *rc, struct packet *out)
     absorb_ack(responder, responder->nak_psn);
 }
 
-static void transmit_ack(struct rc *rc, struct packet *out)
-{
-    responses_fill_ack(rc, rc->settings.service, out);
-    responses_acknowledged(&rc->responder);
-}
-
 bool responses_transmit(struct rc *rc, struct packet *out, struct iovec *pieces)
 {
     struct responder *responder = &rc->responder;
@@ -237,7 +231,7 @@ bool responses_transmit(struct rc *rc, struct packet *out, struct iovec *pieces)
     if (responder->nak_due)
         transmit_nak(rc, out);
     else if (responder->ack_due)
-        transmit_ack(rc, out);
+        responses_transmit_ack(rc, rc->settings.service, out);
     else
         return false;
     return true;

@@ -19,13 +19,16 @@ static inline void responses_write_aeth(struct packet *out, uint8_t syndrome, ui
     out->msn = msn & PSN_MASK;
 }
 
-/* Writes the ACK that is due. `service` is the settings', for callers that know it as a constant. */
-static inline void responses_fill_ack(const struct rc *rc, enum service service, struct packet *out)
+/* Writes the ACK that is due, which counts as sent then. `service` is settings.service; a caller that knows it passes a
+ * constant. */
+static inline void responses_transmit_ack(struct rc *rc, enum service service, struct packet *out)
 {
     const struct engine_settings *settings = &rc->settings;
-    bth_fill(out, op_code(service, OPERATION_ACKNOWLEDGE), settings->pkey, settings->destination,
-             rc->responder.ack_psn);
-    responses_write_aeth(out, SYNDROME_ACK, rc->responder.msn);
+    struct responder *responder = &rc->responder;
+    bth_fill(out, op_code(service, OPERATION_ACKNOWLEDGE), settings->pkey, settings->destination, responder->ack_psn);
+    responses_write_aeth(out, SYNDROME_ACK, responder->msn);
+    responder->ack_due = false;
+    responder->ack_late = responder->ack_late && psn_distance(responder->late_psn, responder->ack_psn) > 0;
 }
 
 bool responses_transmit(struct rc *, struct packet *out, struct iovec *pieces);
