@@ -48,7 +48,7 @@ struct tag_list {
     struct tag_table table;
 };
 
-/* The size of the memory for tag_list_initialize, which must be 64-aligned and zero. */
+/* The size of the memory for tag_list_initialize, a multiple of 64; the memory must be 64-aligned and zero. */
 size_t tag_list_size(uint32_t capacity);
 void tag_list_initialize(struct tag_list *, void *memory, uint32_t capacity);
 

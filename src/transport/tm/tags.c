@@ -33,21 +33,16 @@ static size_t stride(uint32_t sges_max)
     return (sizeof(struct buffer) + sges_max * sizeof(struct ibv_sge) + 63) & ~(size_t)63;
 }
 
-static size_t list_size(uint32_t capacity)
-{
-    return (tag_list_size(capacity) + 63) & ~(size_t)63;
-}
-
 size_t tags_size(uint32_t capacity, uint32_t sges_max)
 {
-    return list_size(capacity) + ((size_t)capacity + 1) * stride(sges_max);
+    return tag_list_size(capacity) + ((size_t)capacity + 1) * stride(sges_max);
 }
 
 void tags_initialize(struct tags *tags, void *memory, uint32_t capacity, uint32_t sges_max)
 {
     memset(tags, 0, sizeof(*tags));
     tag_list_initialize(&tags->list, memory, capacity);
-    tags->buffers = (char *)memory + list_size(capacity);
+    tags->buffers = (char *)memory + tag_list_size(capacity);
     tags->stride = stride(sges_max);
     tags->sges_max = sges_max;
     tags->enabled_before = UINT64_MAX;
@@ -103,10 +98,8 @@ static enum reason tags_add(struct tags *tags, struct ibv_ops_wr *wr)
     copy_buffer(buffer_of(tags, entry), wr);
     tag_list_insert(&tags->list, entry, wr->tm.add.tag, wr->tm.add.mask);
     report(tags, wr);
-    if (!is_in_phase(tags)) {
-        if (!tags->disabled++)
-            tags->enabled_before = tags->list.entries[entry].sequence;
-    }
+    if (!is_in_phase(tags) && !tags->disabled++)
+        tags->enabled_before = tags->list.entries[entry].sequence;
     wr->tm.handle = tag_list_handle(&tags->list, entry);
     return REASON_NONE;
 }
