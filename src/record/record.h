@@ -64,10 +64,20 @@ struct record {
     uint32_t length; /* of the bytes */
 };
 
+/* TAKE_RECEIVE's `found`. */
+enum { RECEIVE_NONE, RECEIVE_FOUND, RECEIVE_TOO_SHORT, RECEIVE_UNFETCHED };
+
+/* The operations of an owner that records or replays, by its functions on_sent and so on; for XRC add select_srq. */
+#define RECORD_OPERATIONS                                                                                              \
+    .sent = on_sent, .take_receive = on_take_receive, .return_receive = on_return_receive, .received = on_received,    \
+    .local_memory = on_local_memory, .receive_memory = on_receive_memory, .remote_memory = on_remote_memory,           \
+    .invalidate = on_invalidate, .local_operation = on_local_operation, .failed = on_failed, .event = on_event,        \
+    .watch = on_watch, .note = on_note, .dropped = on_dropped
+
 /* The settings in a CONFIGURE record. */
 static inline struct engine_settings record_settings(const struct record *record)
 {
-    struct engine_settings settings;
+    struct engine_settings settings = {0};
 #define SETTINGS_GET(field) settings.field = (__typeof__(settings.field))record->CONFIGURE.field;
     SETTINGS_FIELDS(SETTINGS_GET)
 #undef SETTINGS_GET

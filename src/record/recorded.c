@@ -66,9 +66,8 @@ cold static void put_record(struct recorded *recorded, struct record *record)
 /* Each door's records start with a TIME record. */
 cold static void add_record(struct recorded *recorded, struct record *record)
 {
-    if (!recorded->used) {
+    if (!recorded->used)
         put_record(recorded, &(struct record){.kind = RECORD_TIME, .TIME.now = read_clock(CLOCK_MONOTONIC)});
-    }
     put_record(recorded, record);
 }
 
@@ -177,8 +176,6 @@ static void on_sent(struct engine_owner *owner, const struct send_wqe *work, enu
     ADD(recorded_of(owner), SENT, work->id, work->opcode, status, reason);
     CALL(owner, sent, work, status, reason);
 }
-
-enum { RECEIVE_NONE, RECEIVE_FOUND, RECEIVE_TOO_SHORT, RECEIVE_UNFETCHED };
 
 static const struct recv_wqe *on_take_receive(struct engine_owner *owner, const struct packet *packet, uint64_t least)
 {
@@ -295,14 +292,8 @@ static void on_dropped(struct engine_owner *owner, const struct packet *packet, 
     CALL(owner, dropped, packet, reason);
 }
 
-#define RECORDED_OPERATIONS                                                                                            \
-    .sent = on_sent, .take_receive = on_take_receive, .return_receive = on_return_receive, .received = on_received,    \
-    .local_memory = on_local_memory, .receive_memory = on_receive_memory, .remote_memory = on_remote_memory,           \
-    .invalidate = on_invalidate, .local_operation = on_local_operation, .failed = on_failed, .event = on_event,        \
-    .watch = on_watch, .note = on_note, .dropped = on_dropped
-
-static const struct owner_operations operations = {RECORDED_OPERATIONS};
-static const struct owner_operations operations_of_xrc = {RECORDED_OPERATIONS, .select_srq = on_select_srq};
+static const struct owner_operations operations = {RECORD_OPERATIONS};
+static const struct owner_operations operations_of_xrc = {RECORD_OPERATIONS, .select_srq = on_select_srq};
 
 /* ---- the doors ---- */
 

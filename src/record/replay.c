@@ -139,7 +139,7 @@ static bool run_transmit(struct replay_queue *queue, const struct record *record
     uint8_t headers[WIRE_HEADERS_MAX];
     struct record then;
     if (!engine_transmit(&queue->engine, &packet, pieces, record->TRANSMIT.now)) {
-        REPLAY_TAKE(queue, NOTHING, &then, 0);
+        REPLAY_EXPECT(queue, NOTHING, 0);
         return true;
     }
     size_t length = wire_encode(&packet, headers);
@@ -155,12 +155,11 @@ static bool run_transmit(struct replay_queue *queue, const struct record *record
 
 static bool run_next_datagram(struct replay_queue *queue, const struct record *record)
 {
-    struct record then;
     const struct send_wqe *work = engine_is_reliable(&queue->engine) ? NULL : engine_next_datagram(&queue->engine);
     if (work)
-        REPLAY_TAKE(queue, NEXT, &then, work->id);
+        REPLAY_EXPECT(queue, NEXT, work->id);
     else
-        REPLAY_TAKE(queue, NOTHING, &then, 0);
+        REPLAY_EXPECT(queue, NOTHING, 0);
     return true;
 }
 
@@ -193,16 +192,14 @@ static bool run_keep_responses(struct replay_queue *queue, const struct record *
 
 static bool run_watch(struct replay_queue *queue, const struct record *record)
 {
-    struct record then;
-    REPLAY_TAKE(queue, WATCHED, &then, engine_watch(&queue->engine));
+    REPLAY_EXPECT(queue, WATCHED, engine_watch(&queue->engine));
     return true;
 }
 
 static bool run_lend(struct replay_queue *queue, const struct record *record)
 {
-    struct record then;
     struct engine_position position = engine_lend(&queue->engine);
-    REPLAY_TAKE(queue, LENT, &then, position.expected_psn, position.msn, position.nak_sent);
+    REPLAY_EXPECT(queue, LENT, position.expected_psn, position.msn, position.nak_sent);
     return true;
 }
 

@@ -106,11 +106,8 @@ bool replay_take(struct replay_queue *queue, enum record_kind kind, unsigned cou
 static void on_sent(struct engine_owner *owner, const struct send_wqe *work, enum ibv_wc_status status,
                     enum reason reason)
 {
-    struct record record;
-    TAKE(owner, SENT, &record, work->id, work->opcode, status, reason);
+    REPLAY_EXPECT(queue_of(owner), SENT, work->id, work->opcode, status, reason);
 }
-
-enum { RECEIVE_NONE, RECEIVE_FOUND, RECEIVE_TOO_SHORT, RECEIVE_UNFETCHED };
 
 static const struct recv_wqe *on_take_receive(struct engine_owner *owner, const struct packet *packet, uint64_t least)
 {
@@ -138,8 +135,7 @@ static const struct recv_wqe *on_take_receive(struct engine_owner *owner, const 
 
 static void on_return_receive(struct engine_owner *owner, const struct recv_wqe *receive)
 {
-    struct record record;
-    TAKE(owner, RETURN_RECEIVE, &record, receive->id);
+    REPLAY_EXPECT(queue_of(owner), RETURN_RECEIVE, receive->id);
 }
 
 static enum reason on_select_srq(struct engine_owner *owner, uint32_t number)
@@ -150,9 +146,8 @@ static enum reason on_select_srq(struct engine_owner *owner, uint32_t number)
 
 static void on_received(struct engine_owner *owner, const struct recv_wqe *receive, const struct recv_cqe *arrival)
 {
-    struct record record;
-    TAKE(owner, RECEIVED, &record, receive->id, arrival->status, arrival->reason, arrival->opcode, arrival->length,
-         arrival->flags, arrival->immediate_or_key, arrival->solicited, arrival->source);
+    REPLAY_EXPECT(queue_of(owner), RECEIVED, receive->id, arrival->status, arrival->reason, arrival->opcode,
+                  arrival->length, arrival->flags, arrival->immediate_or_key, arrival->solicited, arrival->source);
 }
 
 /* Returns true if memory was gone when a store followed this door. Then the same happens again. */
@@ -222,42 +217,31 @@ static enum ibv_wc_status on_local_operation(struct engine_owner *owner, const s
 
 static void on_failed(struct engine_owner *owner, bool sqe)
 {
-    struct record record;
-    TAKE(owner, FAILED, &record, sqe);
+    REPLAY_EXPECT(queue_of(owner), FAILED, sqe);
 }
 
 static void on_event(struct engine_owner *owner, enum ibv_event_type event)
 {
-    struct record record;
-    TAKE(owner, EVENT, &record, event);
+    REPLAY_EXPECT(queue_of(owner), EVENT, event);
 }
 
 static void on_watch(struct engine_owner *owner, nanos deadline)
 {
-    struct record record;
-    TAKE(owner, WATCH_BY, &record, deadline);
+    REPLAY_EXPECT(queue_of(owner), WATCH_BY, deadline);
 }
 
 static void on_note(struct engine_owner *owner, enum event event, uint64_t a, uint64_t b)
 {
-    struct record record;
-    TAKE(owner, NOTE, &record, event, a, b);
+    REPLAY_EXPECT(queue_of(owner), NOTE, event, a, b);
 }
 
 static void on_dropped(struct engine_owner *owner, const struct packet *packet, enum reason reason)
 {
-    struct record record;
-    TAKE(owner, DROPPED, &record, packet->opcode, packet->psn, reason);
+    REPLAY_EXPECT(queue_of(owner), DROPPED, packet->opcode, packet->psn, reason);
 }
 
-#define REPLAY_OPERATIONS                                                                                              \
-    .sent = on_sent, .take_receive = on_take_receive, .return_receive = on_return_receive, .received = on_received,    \
-    .local_memory = on_local_memory, .receive_memory = on_receive_memory, .remote_memory = on_remote_memory,           \
-    .invalidate = on_invalidate, .local_operation = on_local_operation, .failed = on_failed, .event = on_event,        \
-    .watch = on_watch, .note = on_note, .dropped = on_dropped
-
-const struct owner_operations replay_operations = {REPLAY_OPERATIONS};
-const struct owner_operations replay_operations_of_xrc = {REPLAY_OPERATIONS, .select_srq = on_select_srq};
+const struct owner_operations replay_operations = {RECORD_OPERATIONS};
+const struct owner_operations replay_operations_of_xrc = {RECORD_OPERATIONS, .select_srq = on_select_srq};
 
 /* The `pull` of a payload: stores the bytes, or fails, as when it was recorded. */
 static bool store(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)

@@ -18,7 +18,6 @@ struct replay_queue {
     struct replay *replay;
     struct engine engine;
     uint32_t process, queue;
-    bool xrc;
     struct send_queue sends; /* the queue's memory; the engine has its positions */
     struct responder_resource *saved;
     struct recv_wqe receive;
@@ -62,6 +61,8 @@ bool replay_take(struct replay_queue *, enum record_kind, unsigned count, const 
 #define REPLAY_TAKE(queue, kind, record, ...)                                                                          \
     replay_take(queue, RECORD_##kind, sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t), (uint64_t[]){__VA_ARGS__}, \
                 record)
+/* The same for an action of which nothing more is needed. */
+#define REPLAY_EXPECT(queue, kind, ...) REPLAY_TAKE(queue, kind, &(struct record){0}, __VA_ARGS__)
 
 /* Writes a record in words: its kind, and the first `count` of its numbers. */
 size_t replay_spell(const struct record *, unsigned count, char *to, size_t size);
