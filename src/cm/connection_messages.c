@@ -71,17 +71,13 @@ static void write_drep(const struct connection *connection, struct cm_message *m
     message->transaction = connection->disconnect_transaction;
 }
 
-static void write_rtu(const struct connection *connection, struct cm_message *message)
-{
-}
-
 static const struct {
     enum pending pending;
     enum cm_attribute attribute;
-    void (*write)(const struct connection *, struct cm_message *);
+    void (*write)(const struct connection *, struct cm_message *); /* NULL: only the communication IDs */
 } messages[] = {
     {PENDING_REQ, CM_REQ, write_req},    {PENDING_MRA, CM_MRA, write_mra}, {PENDING_REP, CM_REP, write_rep},
-    {PENDING_RTU, CM_RTU, write_rtu},    {PENDING_REJ, CM_REJ, write_rej}, {PENDING_DREQ, CM_DREQ, write_dreq},
+    {PENDING_RTU, CM_RTU, NULL},         {PENDING_REJ, CM_REJ, write_rej}, {PENDING_DREQ, CM_DREQ, write_dreq},
     {PENDING_DREP, CM_DREP, write_drep},
 };
 
@@ -95,7 +91,8 @@ bool connection_transmit(struct connection *connection, struct cm_message *messa
                                        .transaction = connection->transaction,
                                        .local_id = connection->local.communication_id,
                                        .remote_id = connection->remote.communication_id};
-        messages[i].write(connection, message);
+        if (messages[i].write)
+            messages[i].write(connection, message);
         return true;
     }
     return false;

@@ -37,10 +37,11 @@ static bool dispatch_drop(struct manager *manager, enum reason reason)
     return false;
 }
 
-static bool refuse_request(const struct dispatch_datagram *request, struct dispatch_datagram *reply, uint16_t reason)
+static bool reject(const struct dispatch_datagram *to, struct dispatch_datagram *reply, enum cm_about about,
+                   uint16_t reason)
 {
-    answer(request, reply, CM_REJ);
-    reply->message.rej = (struct cm_rej){.about = CM_ABOUT_REQ, .reason = reason};
+    answer(to, reply, CM_REJ);
+    reply->message.rej = (struct cm_rej){.about = (uint8_t)about, .reason = reason};
     return true;
 }
 
@@ -48,7 +49,7 @@ bool dispatch_reject(const struct dispatch_datagram *request, struct dispatch_da
                      const void *data, size_t size)
 {
     size_t most = cm_private_size(CM_REJ);
-    refuse_request(request, reply, reason);
+    reject(request, reply, CM_ABOUT_REQ, reason);
     memcpy(reply->message.private_data, data, size < most ? size : most);
     return true;
 }
@@ -171,7 +172,7 @@ static bool open_request(struct manager *manager, const struct dispatch_datagram
     struct identifier *listener =
         find_listener(manager, request, req->service, qp_type_of_peer(req), addressing, &reason);
     if (!listener)
-        return refuse_request(request, reply, reason);
+        return reject(request, reply, CM_ABOUT_REQ, reason);
     if (listener->account.requests >= listener->backlog) {
         identifier_note(listener, EVENT_CM_DROPPED, REASON_CM_BACKLOG, 0);
         return dispatch_drop(manager, REASON_CM_BACKLOG); /* a repeat may find room */
@@ -198,7 +199,7 @@ static bool receive_req(struct manager *manager, const struct dispatch_datagram 
     if (!stale)
         return open_request(manager, request, reply, now);
     end_stale(stale, now);
-    return refuse_request(request, reply, CM_REJECT_STALE);
+    return reject(request, reply, CM_ABOUT_REQ, CM_REJECT_STALE);
 }
 
 /* --- requests of datagram services */
@@ -287,13 +288,6 @@ static struct session *find_stale_of_rep(const struct manager *manager, const st
     return find_stale(manager, rep->guid, connection->extended ? rep->eecn : rep->qpn, datagram, session);
 }
 
-static bool refuse_rep(const struct dispatch_datagram *rep, struct dispatch_datagram *reply)
-{
-    answer(rep, reply, CM_REJ);
-    reply->message.rej = (struct cm_rej){.about = CM_ABOUT_REP, .reason = CM_REJECT_STALE};
-    return true;
-}
-
 static bool is_of_peer(const struct session *session, const struct cm_message *message)
 {
     const struct connection *connection = connect_of(session);
@@ -320,7 +314,7 @@ static bool receive_reply(struct manager *manager, const struct dispatch_datagra
     struct session *stale = message->attribute == CM_REP ? find_stale_of_rep(manager, session, datagram) : NULL;
     if (stale) {
         end_stale(stale, now);
-        return refuse_rep(datagram, reply);
+        return reject(datagram, reply, CM_ABOUT_REP, CM_REJECT_STALE);
     }
     session->route.neighbor = datagram->route.neighbor;
     pass_to(session, message, now);

@@ -4,27 +4,12 @@
 
 const char *cm_event_name(enum cm_event_kind kind)
 {
-    static const char *const names[CM_EVENT_KINDS] = {[CM_ADDR_RESOLVED] = "ADDR_RESOLVED",
-                                                      [CM_ADDR_ERROR] = "ADDR_ERROR",
-                                                      [CM_ROUTE_RESOLVED] = "ROUTE_RESOLVED",
-                                                      [CM_ROUTE_ERROR] = "ROUTE_ERROR",
-                                                      [CM_CONNECT_REQUEST] = "CONNECT_REQUEST",
-                                                      [CM_CONNECT_RESPONSE] = "CONNECT_RESPONSE",
-                                                      [CM_CONNECT_ERROR] = "CONNECT_ERROR",
-                                                      [CM_UNREACHABLE] = "UNREACHABLE",
-                                                      [CM_REJECTED] = "REJECTED",
-                                                      [CM_ESTABLISHED] = "ESTABLISHED",
-                                                      [CM_DISCONNECTED] = "DISCONNECTED",
-                                                      [CM_DEVICE_REMOVAL] = "DEVICE_REMOVAL",
-                                                      [CM_MULTICAST_JOIN] = "MULTICAST_JOIN",
-                                                      [CM_MULTICAST_ERROR] = "MULTICAST_ERROR",
-                                                      [CM_ADDR_CHANGE] = "ADDR_CHANGE",
-                                                      [CM_TIMEWAIT_EXIT] = "TIMEWAIT_EXIT",
-                                                      [CM_ADDRINFO_RESOLVED] = "ADDRINFO_RESOLVED",
-                                                      [CM_ADDRINFO_ERROR] = "ADDRINFO_ERROR",
-                                                      [CM_USER] = "USER",
-                                                      [CM_INTERNAL] = "INTERNAL"};
-    return kind < CM_EVENT_KINDS && names[kind] ? names[kind] : "unknown";
+    static const char *const names[CM_EVENT_KINDS] = {
+        "ADDR_RESOLVED",  "ADDR_ERROR",      "ROUTE_RESOLVED", "ROUTE_ERROR",   "CONNECT_REQUEST",   "CONNECT_RESPONSE",
+        "CONNECT_ERROR",  "UNREACHABLE",     "REJECTED",       "ESTABLISHED",   "DISCONNECTED",      "DEVICE_REMOVAL",
+        "MULTICAST_JOIN", "MULTICAST_ERROR", "ADDR_CHANGE",    "TIMEWAIT_EXIT", "ADDRINFO_RESOLVED", "ADDRINFO_ERROR",
+        "USER",           "INTERNAL"};
+    return kind < CM_EVENT_KINDS ? names[kind] : "unknown";
 }
 
 void event_queue_initialize(struct event_queue *queue, const struct event_queue_operations *operations)

@@ -252,21 +252,11 @@ static void tell_of_device(struct hash_entry *entry, unsigned device, enum cm_ev
         identifier_tell(identifier, kind, 0);
 }
 
-static void tell_all_of_device(struct manager *manager, unsigned device, enum cm_event_kind kind)
+void identifiers_event_of_device(struct manager *manager, unsigned device, enum cm_event_kind kind)
 {
     for (uint32_t i = 0; i <= manager->identifiers.mask; i++)
         for (struct hash_entry *entry = manager->identifiers.buckets[i]; entry; entry = entry->next)
             tell_of_device(entry, device, kind);
-}
-
-void identifiers_remove_device(struct manager *manager, unsigned device)
-{
-    tell_all_of_device(manager, device, CM_DEVICE_REMOVAL);
-}
-
-void identifiers_change_address(struct manager *manager, unsigned device)
-{
-    tell_all_of_device(manager, device, CM_ADDR_CHANGE);
 }
 
 /* --- events */
@@ -431,15 +421,10 @@ int identifier_listen(struct identifier *identifier, int backlog, nanos now)
 
 /* --- multicast */
 
-static bool is_lost(struct manager *manager, const struct cm_address *group)
-{
-    return manager->operations->loses && manager->operations->loses(manager, CM_MULTICAST_ERROR, group);
-}
-
 static struct cm_event *make_join_event(struct membership *membership, uint64_t uid, const struct cm_address *group)
 {
     struct identifier *identifier = membership->identifier;
-    bool lost = is_lost(identifier->manager, group);
+    bool lost = manager_loses(identifier->manager, CM_MULTICAST_ERROR, group);
     struct cm_event *event = lost ? identifier_event(identifier, CM_MULTICAST_ERROR, -ETIMEDOUT)
                                   : identifier_event(identifier, CM_MULTICAST_JOIN, 0);
     if (!event)

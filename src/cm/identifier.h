@@ -113,11 +113,9 @@ uint32_t identifier_destroy(struct identifier *, nanos now);
 /* Destroys all identifiers whose events are for this queue; NULL: all. */
 void identifiers_destroy(struct manager *, struct event_queue *, nanos now);
 
-/* The device is removed: each identifier that is bound to it gets CM_DEVICE_REMOVAL, and can only be destroyed. */
-void identifiers_remove_device(struct manager *, unsigned device);
-
-/* The device has another address: each identifier that is bound to it gets CM_ADDR_CHANGE, and nothing else changes. */
-void identifiers_change_address(struct manager *, unsigned device);
+/* Queues an event for each identifier that is bound to this device: after CM_DEVICE_REMOVAL the identifier can only be
+ * destroyed, CM_ADDR_CHANGE changes nothing else. */
+void identifiers_event_of_device(struct manager *, unsigned device, enum cm_event_kind);
 
 int identifier_bind(struct identifier *, const struct cm_address *);
 

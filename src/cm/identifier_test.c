@@ -638,8 +638,8 @@ static void behind_a_removal_each_command_of_the_service_is_refused(void **state
         rig_make(state);
         struct rig *rig = *state;
         struct identifier *identifier = states[i](rig, &all);
-        identifiers_remove_device(&rig->a.manager, rig->a.port.device);
-        identifiers_remove_device(&rig->b.manager, rig->b.port.device);
+        identifiers_event_of_device(&rig->a.manager, rig->a.port.device, CM_DEVICE_REMOVAL);
+        identifiers_event_of_device(&rig->b.manager, rig->b.port.device, CM_DEVICE_REMOVAL);
         for (unsigned j = 0; j < sizeof refused / sizeof *refused; j++)
             assert_int_equal(refused[j](rig, identifier), EINVAL);
         if (identifier != all.active && identifier != all.passive && identifier != all.listener)

@@ -128,16 +128,12 @@ void session_settle(struct session *session)
     TAILQ_INSERT_TAIL(&manager->output, session, output);
 }
 
-static void end_all(struct hash *local)
+void manager_end(struct manager *manager)
 {
+    const struct hash *local = &manager->local;
     for (uint32_t i = 0; i <= local->mask; i++)
         while (local->buckets[i])
             end_session(container_of(local->buckets[i], struct session, by_local));
-}
-
-void manager_end(struct manager *manager)
-{
-    end_all(&manager->local);
 }
 
 static struct session *of_entry(const struct hash_entry *entry, size_t offset)

@@ -123,7 +123,7 @@ struct manager {
     uint32_t sessions;
     uint32_t agent; /* upper half of the transactions that begin here */
     uint32_t first_id, next_id;
-    uint32_t number_seed, next_number;
+    uint32_t next_number;
     uint64_t random;
     uint8_t retries;
 };
@@ -143,6 +143,12 @@ void manager_initialize(struct manager *, const struct manager_operations *, con
 void manager_end(struct manager *);
 
 uint64_t manager_random(struct manager *);
+
+/* Returns true if the owner loses this search (manager_operations). */
+static inline bool manager_loses(struct manager *manager, unsigned kind, const struct cm_address *address)
+{
+    return manager->operations->loses && manager->operations->loses(manager, kind, address);
+}
 
 /* Allocates a session, whose struct has this size and begins with a struct session, and enters it under a communication
  * ID that no other has. NULL: no memory. */

@@ -145,10 +145,6 @@ static const char *state_of(const struct session *session)
     return resolution_state_name(resolve_of(session)->state);
 }
 
-static void disconnect_nothing(struct identifier *identifier, nanos now)
-{
-}
-
 const struct service_operations resolve_service = {.request_private = REQUEST_PRIVATE,
                                                    .accept_private = REPLY_PRIVATE,
                                                    .reject_private = REPLY_PRIVATE,
@@ -156,5 +152,4 @@ const struct service_operations resolve_service = {.request_private = REQUEST_PR
                                                    .connect = start_resolution,
                                                    .accept = accept_request,
                                                    .confirm = confirm_nothing,
-                                                   .reject = reject_request,
-                                                   .disconnect = disconnect_nothing};
+                                                   .reject = reject_request};

@@ -142,9 +142,10 @@ int service_reject(struct identifier *identifier, uint8_t reason, const void *pr
 
 int service_disconnect(struct identifier *identifier, nanos now)
 {
+    const struct service_operations *service = service_of(identifier);
     int error = has_session(identifier);
-    if (!error)
-        service_of(identifier)->disconnect(identifier, now);
+    if (!error && service->disconnect)
+        service->disconnect(identifier, now);
     return error;
 }
 

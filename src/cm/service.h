@@ -18,8 +18,8 @@ struct service_operations {
     int (*accept)(struct identifier *, const struct cm_parameters *, const struct cm_ece *, nanos now);
     int (*confirm)(struct identifier *, nanos now);
     int (*reject)(struct identifier *, uint16_t reason, const void *private_data, uint8_t length, nanos now);
-    void (*disconnect)(struct identifier *, nanos now);
-    int (*establish)(struct identifier *, nanos now); /* NULL: not in this service */
+    void (*disconnect)(struct identifier *, nanos now); /* NULL, as `establish`: not in this service */
+    int (*establish)(struct identifier *, nanos now);
 };
 
 /* The operations of sessions of a service, SERVICE_operations, by the functions of their exchange (EXCHANGE_receive and

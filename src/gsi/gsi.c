@@ -140,18 +140,13 @@ static void forward_to_peer(struct peer *peer, void *context)
     search->done |= forward_to(peer, search->arrival);
 }
 
-/* Gives a packet to a process that answers there, as this one does not: `softverbs ping` only asks. */
-static bool give_to_another(struct process *process, const struct device *device, const struct udp_arrival *arrival)
+/* Gives a packet to one other process that answers there, or to all of them. False: no process has taken it. */
+static bool give_to_others(struct process *process, const struct device *device, const struct udp_arrival *arrival,
+                           bool all)
 {
-    struct search search = {process, arrival, .all = false};
+    struct search search = {process, arrival, .all = all};
     served_each(process, device, forward_to_peer, &search);
     return search.done;
-}
-
-static void give_to_others(struct process *process, const struct device *device, const struct udp_arrival *arrival)
-{
-    struct search search = {process, arrival, .all = true};
-    served_each(process, device, forward_to_peer, &search);
 }
 
 static bool may_answer(struct process *process)
@@ -227,7 +222,7 @@ static void take_request(struct process *process, const struct device *device, c
         return;
     if (served_here(process, device))
         refuse_request(process, device, arrival, message);
-    else if (forwarded || !give_to_another(process, device, arrival))
+    else if (forwarded || !give_to_others(process, device, arrival, false)) /* `softverbs ping` only asks */
         drop(process, arrival, REASON_MAD_NOT_SERVED);
 }
 
@@ -253,7 +248,7 @@ static void take_farewell(struct process *process, const struct device *device, 
     if (!give_to_programs(process, device, arrival, message))
         traffic_managed(&process->traffic, arrival->packet, arrival->route);
     if (!forwarded)
-        give_to_others(process, device, arrival);
+        give_to_others(process, device, arrival, true);
 }
 
 static void take_reply(struct process *process, const struct device *device, const struct udp_arrival *arrival,

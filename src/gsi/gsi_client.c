@@ -1,12 +1,12 @@
 #include "gsi/gsi_client.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/container.h"
 #include "config/device_identity.h"
 #include "gsi/gsi.h"
 #include "process/port.h"
@@ -24,7 +24,7 @@ struct gsi_client {
 
 static bool gsi_client_take(struct gsi_asker *asker, const struct cm_message *reply, uint32_t length)
 {
-    struct gsi_client *client = (struct gsi_client *)((char *)asker - offsetof(struct gsi_client, asker));
+    struct gsi_client *client = container_of(asker, struct gsi_client, asker);
     struct gsi_client_reply answer = {
         .at = clock_now(), .number = (uint32_t)reply->transaction, .length = length, .status = reply->sidr_rep.status};
     struct cm_message question = gsi_client_question(client, answer.number);

@@ -24,12 +24,6 @@ static void route_query_answer(struct identifier *identifier)
     identifier_tell(identifier, CM_ROUTE_RESOLVED, 0);
 }
 
-static bool is_lost(struct identifier *identifier)
-{
-    struct manager *manager = identifier->manager;
-    return manager->operations->loses && manager->operations->loses(manager, CM_ROUTE_ERROR, &identifier->destination);
-}
-
 /* The route may be looked for again, as in Linux. */
 static void route_query_expired(struct timer *timer, nanos now)
 {
@@ -52,7 +46,7 @@ int route_query_start(struct identifier *identifier, uint32_t milliseconds, nano
         return identifier_refuse(identifier, EINVAL, REASON_CM_TIMEOUT, "timeout_ms is 0");
     if (identifier->state != IDENTIFIER_ADDR_RESOLVED)
         return identifier_refuse_state(identifier, "address resolved");
-    if (is_lost(identifier))
+    if (manager_loses(identifier->manager, CM_ROUTE_ERROR, &identifier->destination))
         wait_in_vain(identifier, milliseconds, now);
     else
         route_query_answer(identifier);

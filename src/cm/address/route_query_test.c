@@ -66,9 +66,9 @@ static void another_address_is_an_event_for_those_on_the_device_alone(void **sta
     struct rig *rig = *state;
     struct identifier *on_it = create(rig), *on_none = create(rig);
     resolve(rig, on_it);
-    identifiers_change_address(&rig->a.manager, rig->a.port.device + 1);
+    identifiers_event_of_device(&rig->a.manager, rig->a.port.device + 1, CM_ADDR_CHANGE);
     rig_no_event(&rig->a);
-    identifiers_change_address(&rig->a.manager, rig->a.port.device);
+    identifiers_event_of_device(&rig->a.manager, rig->a.port.device, CM_ADDR_CHANGE);
     assert_int_equal(rig_event(&rig->a, CM_ADDR_CHANGE)->number, identifier_number(on_it));
     rig_no_event(&rig->a);
     identifier_destroy(on_it, rig->now);
@@ -77,5 +77,5 @@ static void another_address_is_an_event_for_those_on_the_device_alone(void **sta
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, rig_make, rig_free)
 TESTS_OF(TEST, a_route_that_is_lost_is_an_error_after_the_timeout_and_can_be_asked_anew,
-               who_is_destroyed_meanwhile_hears_nothing_of_its_route,
-               another_address_is_an_event_for_those_on_the_device_alone)
+         who_is_destroyed_meanwhile_hears_nothing_of_its_route,
+         another_address_is_an_event_for_those_on_the_device_alone)

@@ -281,24 +281,24 @@ void cm_say_goodbye(struct process *process)
     cm_end(cm);
 }
 
-static void tell_of_device(struct process *process, void (*tell)(struct manager *, unsigned), unsigned device)
+static void add_event_of_device(struct process *process, unsigned device, enum cm_event_kind kind)
 {
     struct cm *cm = atomic_load(&process_objects(process)->cm);
     if (!cm)
         return;
     cm_begin(cm);
-    tell(&cm->manager, device);
+    identifiers_event_of_device(&cm->manager, device, kind);
     cm_end(cm);
 }
 
 void cm_remove_device(struct process *process, unsigned device)
 {
-    tell_of_device(process, identifiers_remove_device, device);
+    add_event_of_device(process, device, CM_DEVICE_REMOVAL);
 }
 
 void cm_change_address(struct process *process, unsigned device)
 {
-    tell_of_device(process, identifiers_change_address, device);
+    add_event_of_device(process, device, CM_ADDR_CHANGE);
 }
 
 bool cm_is_inherited(const struct cm *cm)

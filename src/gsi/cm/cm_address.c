@@ -40,13 +40,10 @@ static socklen_t to_socket(const struct cm_address *address, uint16_t port, unio
 
 static void take_gid(const union socket_address *from, uint8_t gid[16])
 {
-    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-    if (from->any.sa_family == AF_INET6) {
+    if (from->any.sa_family == AF_INET6)
         memcpy(gid, &from->ipv6.sin6_addr, 16);
-        return;
-    }
-    memcpy(gid, mapped, sizeof mapped);
-    memcpy(gid + 12, &from->ipv4.sin_addr, 4);
+    else
+        grh_gid_of_ipv4((const uint8_t *)&from->ipv4.sin_addr, gid);
 }
 
 static int make_socket(const union socket_address *address)

@@ -7,8 +7,8 @@
 
 #include "config/config.h"
 #include "diag/log.h"
-#include "events/words.h"
 #include "gsi/cm/cm_address.h"
+#include "gsi/cm/cm_refusal.h"
 #include "process/port.h"
 #include "wire/cm/cm.h"
 
@@ -49,20 +49,13 @@ static void add_answer(const struct process *process, const struct cm_event *eve
         port_icmp(process, event->route.from.device, event->route.gid, text);
 }
 
-static const char *in_words(const uint8_t gid[16], char text[WORDS_GID])
-{
-    union ibv_gid copy;
-    memcpy(&copy, gid, sizeof copy);
-    return words_gid(&copy, text);
-}
-
 /* True: with its bytes in the other order it is a loopback address, which is no accident. Another address of this host
  * may be one. */
 static bool add_destination(const uint8_t gid[16], char text[MORE])
 {
     char there[WORDS_GID], other[WORDS_GID];
     struct cm_address swapped = {.family = AF_INET};
-    int used = snprintf(text, MORE, ", %s", in_words(gid, there));
+    int used = snprintf(text, MORE, ", %s", cm_refusal_words(gid, there));
     memcpy(swapped.gid, gid, 12);
     for (int i = 0; i < 4; i++)
         swapped.gid[12 + i] = gid[15 - i];
@@ -70,7 +63,7 @@ static bool add_destination(const uint8_t gid[16], char text[MORE])
         return false;
     snprintf(text + used, MORE - (size_t)used,
              ": with its bytes in the other order (htonl) it is %s, an address of this host",
-             in_words(swapped.gid, other));
+             cm_refusal_words(swapped.gid, other));
     return cm_is_loopback(&swapped);
 }
 

@@ -6,15 +6,14 @@
 
 #include "config/config.h"
 #include "events/refusal.h"
-#include "events/words.h"
 
 enum { TEXT_ROOM = 200 };
 
-static const char *words_of(const struct cm_address *address, char text[WORDS_GID])
+const char *cm_refusal_words(const uint8_t gid[16], char text[WORDS_GID])
 {
-    union ibv_gid gid;
-    memcpy(&gid, address->gid, sizeof gid);
-    return words_gid(&gid, text);
+    union ibv_gid copy;
+    memcpy(&copy, gid, sizeof copy);
+    return words_gid(&copy, text);
 }
 
 /* Appended to the text. */
@@ -23,8 +22,8 @@ static void add_address(const struct manager_refusal *refusal, char text[TEXT_RO
     char address[WORDS_GID];
     size_t length = strlen(text);
     bool known = refusal->error == EINVAL;
-    snprintf(text + length, TEXT_ROOM - length, " is %s%s%s", words_of(refusal->address, address), known ? "" : ": ",
-             known ? "" : strerror(refusal->error));
+    snprintf(text + length, TEXT_ROOM - length, " is %s%s%s", cm_refusal_words(refusal->address->gid, address),
+             known ? "" : ": ", known ? "" : strerror(refusal->error));
 }
 
 void cm_refusal_write(struct manager *manager, const struct manager_refusal *refusal, const char *format,
@@ -44,7 +43,7 @@ void cm_refusal_write(struct manager *manager, const struct manager_refusal *ref
 int cm_refusal_of_address(int error, const struct cm_address *address)
 {
     char text[WORDS_GID];
-    words_of(address, text);
+    cm_refusal_words(address->gid, text);
     if (error == EADDRNOTAVAIL)
         return refuse_offer(error, REASON_CM_NOT_LOCAL, "%s", text);
     if (error == ENODEV && config_is_infiniband())

@@ -2,6 +2,10 @@
 #pragma once
 
 #include "cm/identifier.h"
+#include "events/words.h"
+
+/* Writes a GID as words_gid does; returns `text`. */
+const char *cm_refusal_words(const uint8_t gid[16], char text[WORDS_GID]);
 
 /* The operation of struct manager_operations. */
 void cm_refusal_write(struct manager *, const struct manager_refusal *, const char *format, va_list);
