@@ -62,6 +62,9 @@ static inline bool ether_is_multicast(const uint8_t *bytes)
     return bytes[0] & 1;
 }
 
+/* Adds bytes to the sum of an Internet checksum (RFC 1071). Their number is even, except in the last call. */
+uint32_t ether_checksum_add(uint32_t sum, const uint8_t *bytes, uint32_t length);
+
 /* Returns true if the frame carries a whole TCP or UDP segment over IPv4, and the checksums of both headers are
  * right. A UDP checksum of 0 counts as right: the sender made no checksum (RFC 768). */
 bool ether_checksums_hold(const struct ether *);

@@ -12,8 +12,7 @@ static uint32_t fold(uint32_t sum)
     return (sum & 0xffff) + (sum >> 16);
 }
 
-/* Adds an even number of bytes, or the last ones of all. */
-static uint32_t ether_checksum_add(uint32_t sum, const uint8_t *bytes, uint32_t length)
+uint32_t ether_checksum_add(uint32_t sum, const uint8_t *bytes, uint32_t length)
 {
     uint64_t wide = sum;
     for (; length >= 4; bytes += 4, length -= 4)

@@ -1,18 +1,9 @@
 #include "wire/grh.h"
 
 #include "wire/bytes.h"
+#include "wire/ether.h"
 
 enum { NEXT_UDP = 17, IPV4_AT = GRH_LENGTH - GRH_IPV4_LENGTH, TOTAL_LENGTH = 2, CHECKSUM = 10 };
-
-/* RFC 1071. */
-static uint16_t ipv4_checksum(const uint8_t *header)
-{
-    uint32_t sum = 0;
-    for (int i = 0; i < GRH_IPV4_LENGTH; i += 2)
-        sum += bytes_get16(header + i);
-    sum = (sum >> 16) + (sum & 0xffff);
-    return (uint16_t) ~(sum + (sum >> 16));
-}
 
 static void write_ipv4(uint8_t *to, const struct grh_route *route, uint32_t udp_length)
 {
@@ -26,7 +17,7 @@ static void write_ipv4(uint8_t *to, const struct grh_route *route, uint32_t udp_
     to[9] = NEXT_UDP;
     memcpy(to + 12, route->source + 12, 4);
     memcpy(to + 16, route->destination + 12, 4);
-    bytes_put16(to + CHECKSUM, ipv4_checksum(to));
+    bytes_put16(to + CHECKSUM, (uint16_t)~ether_checksum_add(0, to, GRH_IPV4_LENGTH));
 }
 
 unsigned grh_write_ip(uint8_t *to, const struct grh_route *route, uint32_t udp_length)

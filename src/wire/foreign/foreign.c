@@ -621,26 +621,19 @@ bool foreign_is_there(const struct iovec *piece)
     return true;
 }
 
-static bool load_word(void *at, uint64_t *word)
+static bool copy_word(void *from, void *to)
 {
-    const struct iovec piece = {at, sizeof *word}, to = {word, sizeof *word};
-    return foreign_payload_copy(&(struct payload){.length = sizeof *word, .count = 1, .pieces = &piece}, 0, &to, 1,
-                                sizeof *word);
-}
-
-static bool store_word(void *at, uint64_t word)
-{
-    const struct iovec piece = {&word, sizeof word}, to = {at, sizeof word};
-    return foreign_payload_copy(&(struct payload){.length = sizeof word, .count = 1, .pieces = &piece}, 0, &to, 1,
-                                sizeof word);
+    enum { WORD = sizeof(uint64_t) };
+    const struct iovec piece = {from, WORD}, place = {to, WORD};
+    return foreign_payload_copy(&(struct payload){.length = WORD, .count = 1, .pieces = &piece}, 0, &place, 1, WORD);
 }
 
 bool foreign_compare_and_swap(void *at, uint64_t compare, uint64_t swap, uint64_t *found)
 {
-    return load_word(at, found) && (*found != compare || store_word(at, swap));
+    return copy_word(at, found) && (*found != compare || copy_word(&swap, at));
 }
 
 bool foreign_fetch_and_add(void *at, uint64_t add, uint64_t *found)
 {
-    return load_word(at, found) && store_word(at, *found + add);
+    return copy_word(at, found) && copy_word(&(uint64_t){*found + add}, at);
 }
