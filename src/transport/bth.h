@@ -5,8 +5,8 @@
 #include "transport/settings.h"
 #include "wire/packet.h"
 
-/* Writes the words of a BTH at once, with `flags` of the first (PACKET_SOLICITED) and the third
- * (PACKET_ACK_REQUESTED): a later store of one of their bytes would hold up a reader of whole words. */
+/* Writes the words of a BTH at once, with PACKET_SOLICITED and PACKET_ACK_REQUESTED if they are in `flags`: a later
+ * store of one byte of a word would hold up the code that reads the whole word. */
 static inline void bth_words(struct packet *out, uint8_t opcode, uint16_t pkey, uint32_t destination, uint32_t psn,
                              uint32_t flags)
 {

@@ -3,12 +3,12 @@
 
 #include "transport/owner.h"
 
-/* Appends to `pieces` (room for PAYLOAD_PIECES_MAX) the memory of the bytes [offset, offset + length) of the list
- * and writes their number. The host's local_memory knows a work request's elements, which are asked for whole if the
- * range touches them, so that a wrong one is found with its first byte; receive_memory knows a receive's, which may
- * be longer than the message: only the bytes of the range are asked for, as perftest needs it. access: 0 to read
- * them, IBV_ACCESS_LOCAL_WRITE to store into them. REASON_LOCAL_LENGTH: the list is shorter than the range, or needs
- * too many pieces. */
+/* Writes to `pieces` (room for PAYLOAD_PIECES_MAX) the memory of the bytes [offset, offset + length) of the list, and
+ * the number of pieces. The owner's local_memory looks up elements of a work request whole, as soon as the range
+ * touches them, so that a wrong element is found with its first byte. Its receive_memory looks up only those bytes of a
+ * receive that are in the range: perftest posts receives that are longer than their memory. access: 0 to read the
+ * bytes, IBV_ACCESS_LOCAL_WRITE to store them. REASON_LOCAL_LENGTH: the list is shorter than the range, or needs too
+ * many pieces. */
 enum reason gather_list(struct engine_owner *, bool receive, const struct ibv_sge *, uint32_t sge_count,
                         unsigned access, uint32_t offset, uint32_t length, struct iovec *pieces, uint32_t *count);
 

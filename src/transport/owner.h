@@ -1,7 +1,7 @@
-/* The transport's way to the world. The owner of a queue pair implements these; a test's host is some 25 lines.
+/* The transport's way to the world: operations that the owner of an engine implements (small ones: testing/rig.c).
  *
- * These answers are one of the five doors of an engine (engine/engine.h). All calls are made within the other four, so
- * under the lock that the owner holds there; they may read the same engine, but not enter it again. `enum reason`
+ * Their answers are one of the five doors of an engine (engine/engine.h). The engine calls them within the other
+ * four, so under the lock that the owner holds there; they may read the same engine, but not enter it again. The answer
  * REASON_NONE means yes. */
 #pragma once
 
@@ -32,11 +32,11 @@ struct recv_cqe {
     const struct packet *packet; /* the message's last packet; NULL when it was flushed, and for raw packets */
 };
 
-/* take_receive's answer when the next receive has less room than was asked for; it stays the next one. */
+/* take_receive's answer when the next receive has less room than `least`; it stays the next receive. */
 extern const struct recv_wqe receive_too_short;
 
-/* RC: take_receive's answer when it chooses a receive by the message's bytes, and these could not be fetched. No
- * receive was taken; the packet counts as lost. */
+/* RC: take_receive's answer when it chooses a receive by the message's bytes and could not fetch these. No receive was
+ * taken; the packet counts as lost. */
 extern const struct recv_wqe receive_unfetched;
 
 struct engine_owner;
@@ -49,12 +49,12 @@ struct owner_operations {
     /* A work request ended; called once for each in the order of posting, signalled or not. */
     void (*sent)(struct engine_owner *, const struct send_wqe *, enum ibv_wc_status, enum reason);
 
-    /* Takes the next receive for the message that this packet opens (an RDMA WRITE with immediate: ends). NULL: no
-     * receive; or &receive_unfetched. `least`: the room that it must have, else &receive_too_short; 0: any. */
+    /* Takes the next receive for the message that this packet begins (an RDMA WRITE with immediate: ends). NULL: no
+     * receive is posted; &receive_unfetched; &receive_too_short, if the receive has less room than `least`. */
     const struct recv_wqe *(*take_receive)(struct engine_owner *, const struct packet *, uint64_t least);
 
-    /* UC, UD, raw packets: gives back a receive that was taken and not handed to `received`, as the message is lost:
-     * it is the next again (of an SRQ: for the first message that arrives). */
+    /* UC, UD, raw packets: gives back a receive that was taken and not handed to `received`, as the message is lost. It
+     * is the next receive again (an SRQ's: for the first message that arrives). */
     void (*return_receive)(struct engine_owner *, const struct recv_wqe *);
 
     /* XRC: chooses the SRQ to which memory and receives belong until the next call. Called for every request, and
@@ -74,7 +74,7 @@ struct owner_operations {
 
     /* Executes an atomic in its place, 8 bytes that may be unaligned: FETCH_ADD, COMPARE_SWAP or ATOMIC_WRITE, as
      * the packet defines. *found: the old value. False: the memory is gone. Called only with settings.owner_changes;
-     * NULL: the engine does it by itself. */
+     * NULL: the engine executes atomics by itself. */
     bool (*change)(struct engine_owner *, const struct packet *, void *memory, uint64_t *found);
 
     /* Invalidates this key for a SEND that has arrived; REASON_INVALIDATE_KEY: it can't be invalidated. */

@@ -22,8 +22,8 @@ struct raw_frame {
     uint32_t flow_tag;
 };
 
-/* The place of a TSO work request's headers: work->remote_address bytes after the beginning of its elements, in the
- * owner's slot. work->compare_or_add is their length, work->swap the payload bytes of each segment except the last. */
+/* The place of a TSO work request's header: work->remote_address bytes after the beginning of its elements, in the same
+ * slot. work->compare_or_add is the header's length, work->swap the payload bytes of each segment except the last. */
 static inline uint8_t *raw_tso_header(const struct send_wqe *work)
 {
     return (uint8_t *)work->inline_data + work->remote_address;

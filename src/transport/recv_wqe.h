@@ -10,6 +10,6 @@ struct recv_wqe {
     uint64_t id;
     uint32_t sge_count;
     uint32_t skip;  /* bytes at the start of the message that are not stored (a tag-matching header); usually 0 */
-    uint32_t limit; /* most bytes that are stored, the rest is left out; 0: the whole message must fit */
+    uint32_t limit; /* the most bytes that are stored, the others are left out; 0: the whole message must fit */
     const struct ibv_sge *sge;
 };

@@ -38,7 +38,7 @@ static inline bool request_awaits_response(const struct send_wqe *work)
     return class >= REQUEST_READ && class <= REQUEST_ATOMIC_WRITE;
 }
 
-/* The access that the memory of the work's list needs, into which the answer may be stored. */
+/* The access to its own memory that the work needs: the answer to a READ or an atomic is stored there. */
 static inline unsigned request_local_access(const struct send_wqe *work)
 {
     enum request_class class = request_kind(work)->class;
@@ -48,13 +48,13 @@ static inline unsigned request_local_access(const struct send_wqe *work)
 /* The number of packets of a message of this length: at least one. */
 uint32_t request_packets(uint32_t length, uint32_t segment);
 
-/* The end of the packets of a READ's response that a request asks for which begins with packet `index`. */
+/* The index after the last packet of a READ's response that one request asks for, if packet `index` is the first. */
 uint32_t request_stride_end(const struct send_wqe *, uint32_t index);
 
 /* The operation of a message's packet `index`. */
 enum operation request_operation(const struct request_kind *, uint32_t index, bool last);
 
-/* Writes remote address, keys, length and immediate of the work; the operation decides which of them are sent. */
+/* Writes the work's remote address, keys, length and immediate; the operation decides which of them are sent. */
 static inline void request_operands(struct packet *out, const struct send_wqe *work)
 {
     out->address = work->remote_address;
@@ -64,7 +64,8 @@ static inline void request_operands(struct packet *out, const struct send_wqe *w
     out->srq = work->remote_srq;
 }
 
-/* Makes the bytes [offset, offset + length) of the message the packet's payload; or a reason why they can't be read. */
+/* Makes the bytes [offset, offset + length) of the message the packet's payload. Not REASON_NONE: they can't be
+ * read. */
 static inline enum reason request_payload(struct engine_owner *owner, const struct send_wqe *work, uint32_t offset,
                                           uint32_t length, struct packet *out, struct iovec *pieces)
 {
@@ -78,5 +79,5 @@ static inline enum reason request_payload(struct engine_owner *owner, const stru
     return reason;
 }
 
-/* The status with which work ends that could not be sent. */
+/* The status with which work ends that could not be sent for this reason. */
 enum ibv_wc_status request_status(enum reason);

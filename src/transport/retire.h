@@ -3,10 +3,10 @@
 
 #include "transport/owner.h"
 
-/* Ends the oldest work request. The queue must not be empty. `next` moves along if it was there. */
+/* Ends the oldest work request. The queue must not be empty. `next` moves along if it is the oldest's position. */
 void retire_head(struct send_queue *, struct engine_owner *, enum ibv_wc_status, enum reason);
 
-/* Ends with success all work before `next`: for services whose work has ended once it was transmitted. */
+/* Ends with success all work before `next`: for services whose work ends once it is transmitted. */
 void retire_transmitted(struct send_queue *, struct engine_owner *);
 
 /* Ends everything with WR_FLUSH_ERR. */

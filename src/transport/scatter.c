@@ -11,7 +11,7 @@ uint64_t scatter_room(const struct recv_wqe *receive)
     return room;
 }
 
-/* The responder's reason for a result of local_memory or gather_list on a receive. */
+/* The responder's reason for a result of receive_memory, or of gather_list for a receive. */
 static cold enum reason scatter_reason(enum reason reason)
 {
     switch (reason) {
@@ -61,7 +61,7 @@ static inline bool scatter_fits_first(const struct recv_wqe *receive, uint32_t o
            length <= receive->sge->length - offset;
 }
 
-/* Flattened: copying a few bytes makes no call. */
+/* Flattened, so that copying a few bytes makes no call. */
 __attribute__((flatten)) enum reason scatter(struct engine_owner *owner, const struct recv_wqe *receive,
                                              uint32_t offset, const struct payload *payload)
 {

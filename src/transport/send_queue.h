@@ -15,7 +15,7 @@ enum { WORK_SCRIPTED = 1 << 7 };     /* in work->opcode; see send_wqe_is_scripte
 struct send_wqe {
     uint64_t id;
     uint8_t opcode;     /* enum ibv_wr_opcode, and WORK_SCRIPTED */
-    uint8_t flags;      /* enum ibv_send_flags: FENCE, SIGNALED, SOLICITED, INLINE; WORK_INTO_RECEIVE */
+    uint8_t flags;      /* enum ibv_send_flags, and WORK_INTO_RECEIVE */
     uint8_t sge_count;  /* 0 when INLINE */
     uint32_t length;    /* bytes of the message (of all SGEs, or inline) */
     uint32_t immediate; /* network order; or the key to invalidate, host order */
@@ -23,21 +23,21 @@ struct send_wqe {
     uint64_t remote_address;
     uint64_t compare_or_add; /* a flush: bytes of the range, 32 bits */
     uint64_t swap;           /* a flush: placement, selectivity << 8 */
-    const void *address;     /* UD: the owner's address handle, passed through to transmit */
+    const void *address;     /* only the owner's: UD's address handle, BIND_MW's window */
     uint32_t remote_qp;      /* UD */
     uint32_t remote_qkey;    /* UD */
     uint32_t remote_srq;     /* XRC */
-    uint32_t owner_value;    /* only the owner's: e.g. an index of local-operation parameters */
+    uint32_t owner_value;    /* only the owner's: for example an index of parameters of a local operation */
 
-    /* the requester's */
+    /* the requester's part */
     uint32_t stride;  /* packets of the response that each request asks for; fixed at first transmission, as a repeated
                          READ must be within one that was sent before */
     uint32_t segment; /* payload bytes of each packet except the last; fixed at first transmission */
     uint32_t first_psn;
-    uint32_t packets;  /* PSNs of the message; for a READ its response's */
+    uint32_t packets;  /* number of PSNs: of the message, or of a READ's response */
     bool started;      /* has PSNs */
-    bool by_reference; /* its payload is sent by reference; fixed at first transmission, whatever the settings become */
-    uint32_t posted;   /* the owner's: send_queue_when of its clock */
+    bool by_reference; /* its payload is sent by reference; fixed at first transmission, unless references are lost */
+    uint32_t posted;   /* only the owner's: the time of posting (send_queue_when) */
 
     union {
         struct ibv_sge sge[0];  /* sge_count of them */
@@ -45,8 +45,8 @@ struct send_wqe {
     };
 };
 
-/* Returns true if a rule of a script decides the end of this work: it is not done, and the owner ends it in its turn.
- */
+/* Returns true if a rule of a script decides the end of this work: it is not done, and the owner ends it in its
+ * turn. */
 static inline bool send_wqe_is_scripted(const struct send_wqe *work)
 {
     return work->opcode & WORK_SCRIPTED;
@@ -58,7 +58,7 @@ static inline unsigned send_wqe_posted_opcode(const struct send_wqe *work)
     return work->opcode & ~(unsigned)WORK_SCRIPTED;
 }
 
-/* A time in milliseconds of 2^20 nanoseconds, which wraps after 52 days. */
+/* A time in units of 2^20 nanoseconds (about a millisecond), which wraps after 52 days. */
 static inline uint32_t send_queue_when(nanos now)
 {
     return (uint32_t)(now >> 20);
@@ -69,9 +69,9 @@ struct send_queue {
     uint8_t *memory;   /* capacity * stride bytes, 8-aligned, the owner's */
     uint32_t stride;   /* bytes of a slot: work plus the larger of its SGEs and inline data, a multiple of 8 */
     uint32_t capacity; /* a power of two */
-    uint32_t head;     /* oldest that has not ended */
-    uint32_t next;     /* the next to be transmitted for the first time, or again after go-back-N */
-    uint32_t tail;     /* where the next is posted */
+    uint32_t head;     /* of the oldest work that has not ended */
+    uint32_t next;     /* of the work to be transmitted next: for the first time, or again after go-back-N */
+    uint32_t tail;     /* where the next work is posted */
 };
 
 static inline struct send_wqe *send_queue_at(const struct send_queue *queue, uint32_t position)
@@ -79,7 +79,7 @@ static inline struct send_wqe *send_queue_at(const struct send_queue *queue, uin
     return (struct send_wqe *)(queue->memory + (uint64_t)(position & (queue->capacity - 1)) * queue->stride);
 }
 
-/* The slot for the next work request, or NULL when all are taken. Fill its first part, then commit. */
+/* The slot for the next work request, or NULL when all slots are taken. Fill its first part, then commit. */
 static inline struct send_wqe *send_queue_reserve(const struct send_queue *queue)
 {
     return queue->tail - queue->head == queue->capacity ? 0 : send_queue_at(queue, queue->tail);

@@ -26,14 +26,14 @@ struct engine_settings {
     uint8_t retry_count;        /* 0..7 */
     uint8_t rnr_retry;          /* 0..7; 7 is for ever */
     uint8_t min_rnr_timer;      /* 0..31, the code that our RNR NAKs carry (IBA table 45) */
-    uint8_t max_rd_atomic;      /* READs and atomics we may have outstanding */
-    uint8_t max_dest_rd_atomic; /* READs and atomics that we keep results for; raising it after RTR has no effect */
-    uint32_t ack_mask;          /* unsignalled messages ask for an ACK only if the PSN lacks these bits */
+    uint8_t max_rd_atomic;      /* most READs and atomics of ours that are outstanding */
+    uint8_t max_dest_rd_atomic; /* most of the peer's that we keep results for; raising it after RTR has no effect */
+    uint32_t ack_mask;          /* an unsignalled message asks for an ACK only if all these bits of its PSN are 0 */
     bool acks_along;            /* the owner sends ACKs along with requests (engine_take_along) */
     unsigned access;            /* qp_access_flags: IBV_ACCESS_REMOTE_* that peers may use on this QP */
     bool owner_changes;         /* the owner executes atomics (owner_operations.change) */
     bool direct;                /* the owner may do READs and WRITEs by itself (engine_transmit_directly) */
-    uint32_t direct_above;      /* only those longer than this; others are sent as packets */
+    uint32_t direct_above;      /* READs and WRITEs that are not longer than this are sent as packets */
     enum reason silence;        /* why the peer does not answer, if the owner knows; or REASON_NONE */
     uint32_t max_message;       /* bytes; a longer SEND or WRITE ends in LOC_LEN_ERR, a longer request is refused */
     uint32_t number;            /* our QP number, for DETH */

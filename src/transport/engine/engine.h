@@ -4,7 +4,7 @@
  *
  * All that an engine ever learns enters by five doors, and the same calls with the same answers give the same packets
  * and completions. So a recorder or a script of faults at the doors sees all inputs, except the bytes in programs'
- * memory, to which its owner's answers point.
+ * memory, to which the owner's answers point.
  *
  *   door      what enters                 functions
  *   --------  --------------------------  -----------------------------------------------------------------------------
@@ -14,8 +14,8 @@
  *                                         _receive_along, the ACK that a frame has in its head; _receive_frame, raw
  *                                         packets; _hear_response, XRC: one that another engine sent in its place
  *   expire    time                        engine_expire, with the knowledge of the peer; engine_watch
- *   transmit  room in the link, and what  engine_transmit; _transmit_reliable and _transmit_single, the same for most
- *             became of what was given    packets; _take_along, _take_back_along; _transmit_ack (engine/inlined.h);
+ *   transmit  room in the link, and the   engine_transmit; _transmit_reliable and _transmit_single, the same for most
+ *             fate of the last packet     packets; _take_along, _take_back_along; _transmit_ack (engine/inlined.h);
  *                                         _acknowledge_late; _transmit_directly; _next_datagram; _next_frame and
  *                                         _frame_sent, raw packets; _unreadable, _unreadable_request
  *   owner     its answers                 struct owner_operations (transport/owner.h), which the engine calls
@@ -34,10 +34,10 @@
  *
  * The calls that a door may make to its owner: `posted` only ends work that can't be done any more (sent). `receive`
  * may take and end receives, ask for memory, end work, fail, raise events, drop the packet, and ask to be watched.
- * `expire` may end work, fail and ask to be watched. `transmit` asks for memory, executes local work, ends work, may
- * fail the send side, raise SQ_DRAINED and ask to be watched. Of the owner's decisions _flush ends work and an open
- * receive, _drain raises SQ_DRAINED and ends work that was transmitted, _lend raises COMM_EST, and the others make
- * no calls. */
+ * `expire` may end work, fail, note a timeout and ask to be watched. `transmit` may ask for memory, execute local work,
+ * end work, fail, drop a READ whose memory is gone, raise events and ask to be watched. Of the owner's decisions
+ * _flush ends work and an open receive, _drain raises SQ_DRAINED and ends work that was transmitted, _lend raises
+ * COMM_EST, and the others make no calls. */
 #pragma once
 
 #include "base/likely.h"
@@ -52,7 +52,7 @@ struct engine {
     const struct unreliable_operations *operations; /* NULL: RC and XRC */
     union {
         struct rc rc;
-        struct unreliable unreliable; /* the beginning of the three below */
+        struct unreliable unreliable; /* the beginning of uc, ud and raw */
         struct uc uc;
         struct ud ud;
         struct raw raw;
@@ -84,8 +84,8 @@ static inline struct send_queue *engine_queue(struct engine *engine)
     return &engine->unreliable.queue;
 }
 
-/* Called once for a batch. In the error state and in SQE the whole batch is flushed. */
-void engine_flush_posted(struct engine *); /* for an engine in one of these states */
+/* engine_posted is called once for a batch. In the error state and in SQE it flushes the whole batch. */
+void engine_flush_posted(struct engine *); /* does so, for an engine in one of these states */
 
 static inline void engine_posted(struct engine *engine)
 {
@@ -96,18 +96,18 @@ static inline void engine_posted(struct engine *engine)
 
 /* ---- receive ---- */
 
-/* Takes one packet from the network, a congestion notification (CNP), too. The packet and its payload are not kept. Not
- * for raw packets. */
+/* Takes one packet from the network, also a congestion notification (CNP), and keeps neither the packet nor its
+ * payload. Not for raw packets. */
 void engine_receive(struct engine *, const struct packet *, nanos now);
 
-/* RC: takes the ACK that was sent along with a packet (engine_take_along), before that packet. It may be nonsense. */
+/* RC: takes the ACK that was sent along with a packet (engine_take_along), before that packet. It may be wrong. */
 void engine_receive_along(struct engine *, uint32_t along, nanos now);
 
 /* Raw packets: stores the frame in the next receive. Without one, or when it is too short, the frame is dropped, as a
  * network does. */
 void engine_receive_frame(struct engine *, const struct raw_frame *);
 
-/* XRC: the lender remembers what the peer knows from this response of the engine that has the position. */
+/* XRC: notes, in the engine that has lent its position, what the peer learns from this response of the other engine. */
 void engine_hear_response(struct engine *, const struct packet *response);
 
 /* ---- expire ---- */
@@ -115,16 +115,16 @@ void engine_hear_response(struct engine *, const struct packet *response);
 /* The owner's knowledge of a peer that does not answer. */
 enum silent_peer {
     PEER_SILENT, /* it is silent, for an unknown reason */
-    PEER_SLOW,   /* it lives, and has not consumed yet what was sent: a new period, and no retry is counted. Also after
-                    another time-out was configured: its period begins, or the timer stops if it is 0 */
+    PEER_SLOW,   /* it lives, and has not consumed yet what was sent: a new period begins, and no retry is counted. The
+                    owner says so after a change of the time-out, too: at 0 the timer stops */
     PEER_TOOK_ALL, /* it is gone, and had taken all that was sent. If these are only messages that asked for no ACK
-                      (ack_mask), they end with success, as it would have refused them at once; otherwise it is silent
-                    */
-    PEER_MOVED,    /* the way to it changed: unacknowledged packets are sent again, no retry is counted */
+                      (ack_mask), they end with success, as it would have refused them at once; otherwise it counts as
+                      silent */
+    PEER_MOVED,    /* the way to it changed: unacknowledged packets are sent again, and no retry is counted */
 };
 
-/* Repeats, or gives up, when the deadline has passed, or the owner knows one of the above. `silence`: why the peer
- * does not answer, if the owner knows. Before the deadline PEER_SILENT does nothing. */
+/* Repeats packets or gives up when the deadline has passed; does what enum silent_peer says at any time. `silence`: why
+ * the peer does not answer, if the owner knows. */
 void engine_expire(struct engine *, nanos now, enum silent_peer, enum reason silence);
 
 /* Returns when the owner, which looks at the timers, must look again; NANOS_NEVER: not at all. Called after
@@ -136,27 +136,27 @@ nanos engine_watch(struct engine *);
 
 /* Returns the next packet to send: responses before requests. False: nothing now. out->payload.pieces points to
  * `pieces`, which has room for PAYLOAD_PIECES_MAX. Only the operation's fields, the BTH and the payload of *out are
- * written. The caller must be able to send each packet that it gets; back-pressure is not calling. UC and UD work
- * ends with the next call of any function here, since the caller is done with the packet then: so call it until it
- * returns false. Not for raw packets. */
+ * written. The caller must be able to send each packet that it gets; without room in the link it does not call. UC and
+ * UD work ends at the next call, since the caller is done with its packet then: so call until false is returned. Not
+ * for raw packets. */
 bool engine_transmit(struct engine *, struct packet *out, struct iovec *pieces, nanos now);
 
 /* Returns the next packet as engine_transmit does, for RC and XRC alone. */
 bool engine_transmit_reliable(struct engine *, struct packet *out, struct iovec *pieces, nanos now);
 
-/* RC and XRC: the fastest way for most packets. Returns the next packet if it is a new message of one packet, and
- * nothing is owed, except perhaps an ACK that may be sent along. False: nothing was done; call engine_transmit. */
+/* RC and XRC: the fastest way for most packets. Returns the next packet if it is a new message of one packet, and no
+ * answer is owed, except perhaps an ACK that may be sent along. False: nothing was done; call engine_transmit. */
 bool engine_transmit_single(struct engine *, struct packet *out, struct iovec *pieces, nanos now);
 
-/* Takes an unrequested ACK that is sent along with a request, and not as a separate packet: with
- * settings.acks_along, call it after each engine_transmit_single that returned a request. The number is for the
- * peer's engine_receive_along; 0: no ACK. */
+/* Takes an unrequested ACK that is sent along with a request, and not as a separate packet: with settings.acks_along,
+ * called after each engine_transmit_single that returned a request. The number is for the peer's engine_receive_along;
+ * 0: no ACK. */
 static inline uint32_t engine_take_along(struct engine *engine)
 {
     return rc_take_along(&engine->rc);
 }
 
-/* Takes the ACK back, as the request did not leave. */
+/* Takes that ACK back, as the request was not sent. */
 void engine_take_back_along(struct engine *, uint32_t along);
 
 /* Reports that the last packet was not sent, as the memory of its payload is gone. The work request fails in its
@@ -164,8 +164,7 @@ void engine_take_back_along(struct engine *, uint32_t along);
 void engine_unreadable(struct engine *, const struct packet *);
 void engine_unreadable_request(struct engine *, uint32_t psn); /* for a request of engine_transmit_single */
 
-/* RC and XRC: lets the next packet acknowledge the requests that were taken and asked for no ACK. Does nothing
- * without such requests. */
+/* RC and XRC: owes an ACK for the requests that were taken and asked for no ACK. Does nothing without such requests. */
 void engine_acknowledge_late(struct engine *);
 
 /* RC: offers the next READs and WRITEs to the owner's `doer`, up to DIRECT_TOGETHER WRITEs at a time, when nothing
@@ -174,9 +173,9 @@ void engine_acknowledge_late(struct engine *);
  * it can be inlined: processors mispredict each return after the doer's system call. */
 void engine_transmit_directly(struct engine *, direct_doer *);
 
-/* UD: the work that engine_transmit would send next, to its `address`; or NULL. Ends work that was transmitted
- * before, so call it until it returns NULL. A work request whose address no queue pair has ends with success once it
- * is transmitted, and is lost, as on a real network. */
+/* UD: the work that engine_transmit would send next, to its `address`; or NULL. Ends work that was transmitted before,
+ * so call it until it returns NULL. Work for an address that no queue pair has ends with success once it is
+ * transmitted, and is lost, as on a real network. */
 const struct send_wqe *engine_next_datagram(struct engine *);
 
 /* Raw packets: writes the next frame and its length, with checksums if the work asks for them. False: no work is
@@ -195,7 +194,7 @@ void engine_initialize_raw(struct engine *, struct engine_owner *, const struct 
 /* Changes the settings, at any time; begun work may continue with the old ones. A changed retry count begins anew. */
 void engine_configure(struct engine *, const struct engine_settings *);
 
-/* Settings that change with the link. Work that has begun by reference continues so. */
+/* Settings that change with the link. Work whose payload is already sent by reference continues by reference. */
 static inline void engine_allow_direct(struct engine *engine, bool direct)
 {
     engine->unreliable.settings.direct = direct;
@@ -211,15 +210,15 @@ static inline void engine_allow_references(struct engine *engine, uint32_t segme
     engine->unreliable.settings.reference_segment = segment;
 }
 
-/* RC and XRC: gives the responder memory for responses that it may have to repeat: the owner's, max_dest_rd_atomic
- * entries. Before engine_start_receiving; NULL after engine_reset. */
+/* RC and XRC: gives the responder memory of the owner for responses that it may have to repeat, max_dest_rd_atomic
+ * entries. Called before engine_start_receiving, and with NULL after engine_reset. */
 void engine_keep_responses(struct engine *, struct responder_resource *saved);
 
-/* RTR: packets are accepted from now on; settings hold. RTS: work is transmitted from now on. */
+/* RTR: packets are accepted from now on; the engine is configured. RTS: work is transmitted from now on. */
 void engine_start_receiving(struct engine *, uint32_t expected_psn);
 void engine_start_transmitting(struct engine *, uint32_t first_psn);
 
-/* SQD and back: `draining` true starts no new work and raises SQ_DRAINED once all begun work has ended. */
+/* SQD and back: while `draining` is true no new work starts, and SQ_DRAINED is raised once begun work has ended. */
 void engine_drain(struct engine *, bool draining);
 
 /* SQE to RTS. RC and XRC do not have SQE. */
@@ -236,8 +235,8 @@ void engine_reset(struct engine *);
 struct engine_position engine_lend(struct engine *);
 /* Continues from that position. */
 void engine_take_over(struct engine *, const struct engine_position *);
-/* Takes the position back from an engine that is gone with all that it knew: this engine continues after its last
- * answer, and asks the peer to repeat the rest. The rest of a message that it had begun is then refused. */
+/* Takes the position back from an engine that is gone with all that it knew: this engine continues after the last
+ * answer of that one, and asks the peer to repeat the rest. If that rest begins within a message, it is refused. */
 void engine_reclaim(struct engine *);
 
 /* ---- reading: of any service ---- */
@@ -273,14 +272,14 @@ static inline bool engine_has_send_error(const struct engine *engine)
 /* Returns true if work has begun that has not ended, for which SQD waits. */
 bool engine_has_begun(const struct engine *);
 
-/* Returns true if that work could continue on a way whose packets carry at most `segment` bytes, or exactly, if
- * `exact`. */
+/* Returns true if begun work could continue on a way whose packets carry at most `segment` bytes, or, if `exact`,
+ * exactly as many. */
 bool engine_may_move(const struct engine *, uint32_t segment, bool exact);
 
 /* Returns true if engine_transmit would give output. May be true too often, never false wrongly. */
 bool engine_has_output(const struct engine *);
 
-/* A faster form of engine_has_output that is true more often: if posted work was not sent, or an answer is owed. */
+/* A faster form of engine_has_output, which is true more often: if posted work was not sent, or an answer is owed. */
 static inline bool engine_may_have_output(const struct engine *engine)
 {
     return engine_is_reliable(engine) ? rc_may_have_output(&engine->rc) : unreliable_has_output(&engine->unreliable);
@@ -292,7 +291,7 @@ static inline nanos engine_deadline(const struct engine *engine)
     return engine_is_reliable(engine) ? rc_deadline(&engine->rc) : NANOS_NEVER;
 }
 
-/* The receive that a message has taken and not ended; or NULL. */
+/* The receive that a message has taken and has not ended; or NULL. */
 const struct recv_wqe *engine_open_receive(const struct engine *);
 
 /* ---- reading: of connections, UC's, too ---- */
@@ -335,7 +334,7 @@ static inline bool engine_ends_by_rnr(const struct engine *engine)
     return engine_is_reliable(engine) && rc_ends_by_rnr(&engine->rc);
 }
 
-/* Returns true if no retry was needed since the peer last answered. */
+/* Returns true if no retry was needed since the peer's last answer. */
 static inline bool engine_has_all_retries(const struct engine *engine)
 {
     return engine->rc.requester.retries_left >= engine->rc.settings.retry_count;
@@ -374,8 +373,8 @@ static inline uint32_t engine_responses_kept(const struct engine *engine)
     return engine->rc.responder.saved ? engine->rc.responder.saved_most : 0;
 }
 
-/* Returns true if some of the output answers the peer's requests; it is sent first (an ACK alone lets one request
- * pass). */
+/* Returns true if some of the output answers the peer's requests. Answers are sent first, but an ACK alone lets one
+ * request pass. */
 bool engine_owes_responses(const struct engine *);
 
 /* Returns true if the only output is an ACK, which may wait a moment to be sent along with a request. */
@@ -388,15 +387,15 @@ static inline bool engine_owes_one_ack(const struct engine *engine)
     return rc_owes_one_ack(&engine->rc);
 }
 
-/* Returns true if a request was taken that asked for no ACK, as messages inside a host need not (ack_mask): it is
- * acknowledged with the next one that asks, along with a request, or by engine_acknowledge_late, before the peer's
- * timer expires. */
+/* Returns true if a request was taken that asked for no ACK, as messages inside a host need not (ack_mask). It is
+ * acknowledged with the next request that asks, along with a request of ours, or by engine_acknowledge_late, before the
+ * peer's timer expires. */
 static inline bool engine_owes_late(const struct engine *engine)
 {
     return rc_owes_late(&engine->rc);
 }
 
-/* Returns true if the owner could do a READ of this length by itself, if it were the next work. */
+/* Returns true if the owner could do a READ of this length by itself if that were the next work. */
 static inline bool engine_may_begin_read(const struct engine *engine, uint32_t length)
 {
     const struct engine_settings *settings = &engine->rc.settings;
@@ -407,6 +406,6 @@ static inline bool engine_may_begin_read(const struct engine *engine, uint32_t l
 /* The next work to be sent, if it is a READ or WRITE that the owner may do by itself; NULL otherwise. */
 const struct send_wqe *engine_next_direct(const struct engine *);
 
-/* Returns true if the position may be lent to another engine now. False inside a message, while an answer is owed or
- * after a failure. */
+/* XRC: returns true if the position may be lent to another engine now. False inside a message, while an answer is owed,
+ * and after a failure. */
 bool engine_may_lend(const struct engine *);

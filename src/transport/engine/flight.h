@@ -11,7 +11,7 @@ static inline uint32_t flight_outstanding(const struct engine *engine)
     return distance > 0 ? (uint32_t)distance : 0;
 }
 
-/* The most that may be outstanding. */
+/* The most packets that may be outstanding. */
 static inline uint32_t flight_window(const struct engine *engine)
 {
     return engine->rc.requester.congestion.window;

@@ -1,5 +1,5 @@
-/* Two doors of a reliable engine (engine.h) where each instruction counts: inlined into the caller with their usual
- * work. */
+/* Two doors of a reliable engine (engine.h) for callers where each instruction counts: the usual part of their work is
+ * inlined. */
 #pragma once
 
 #include "transport/engine/engine.h"
@@ -12,8 +12,8 @@ static inline void engine_receive_reliable(struct engine *engine, const struct p
     receive_packet(&engine->rc, packet, now);
 }
 
-/* Writes the ACK of engine_owes_one_ack, which counts as sent then. `service` is the settings', for callers that
- * know it as a constant. */
+/* Writes the ACK of engine_owes_one_ack, which counts as sent then. `service` is settings.service; a caller that knows
+ * it passes a constant. */
 static inline void engine_transmit_ack(struct engine *engine, enum service service, struct packet *out)
 {
     responses_transmit_ack(&engine->rc, service, out);

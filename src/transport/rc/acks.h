@@ -3,10 +3,10 @@
 
 #include "transport/rc/rc.h"
 
-/* Owes an ACK up to this PSN; an ACK for a later PSN absorbs it. */
+/* Owes an ACK up to this PSN, or up to the PSN of the ACK that is owed already if that is later. */
 void responses_acknowledge(struct rc *, uint32_t psn);
 
-/* Owes an unrequested ACK up to this PSN, the last that was taken. */
+/* Owes an unrequested ACK up to this PSN, the last one that was taken. */
 static inline void responses_owe(struct rc *rc, uint32_t psn)
 {
     struct responder *responder = &rc->responder;

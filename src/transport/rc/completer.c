@@ -17,7 +17,7 @@ static bool is_outstanding(const struct rc *rc, uint32_t psn)
     return psn_distance(psn, requester->acked_psn) >= 0 && psn_distance(psn, requester->sent_psn) < 0;
 }
 
-/* Retires the work before psn. False: it stopped at a READ or atomic, which needs its own answer. */
+/* Retires the work before psn. False: it stopped at a READ or an atomic, which needs a separate answer. */
 static bool retire_before(struct rc *rc, uint32_t psn)
 {
     struct requester *requester = &rc->requester;
@@ -44,8 +44,8 @@ cold static void response_is_missing(struct rc *rc, nanos now)
     rc->requester.repeating = true;
 }
 
-/* Everything before psn has arrived there (IBA 9.7.6: each response acknowledges all before it). False: an answer
- * before it was lost, and will be asked for again. */
+/* Notes that the peer has taken all packets before psn (IBA 9.7.6: each response acknowledges those before it). False:
+ * an earlier answer was lost, and is requested again. */
 static bool acknowledge_before(struct rc *rc, uint32_t psn, nanos now)
 {
     uint32_t acked = rc->requester.acked_psn;
@@ -76,7 +76,7 @@ cold static void receive_rnr(struct rc *rc, const struct packet *packet, nanos n
         return;
     }
     requester->rnr_left -= requester->rnr_left > 0;
-    requester->retries_left = rc->settings.retry_count; /* the peer is there */
+    requester->retries_left = rc->settings.retry_count; /* the peer lives */
     requester_rewind(rc);
     requester->rnr_waiting = true;
     rto_stop(&requester->rto);
@@ -125,7 +125,7 @@ static inline void receive_acknowledge(struct rc *rc, const struct packet *packe
         receive_refusal(rc, packet, now);
 }
 
-/* Finds the place of these bytes of the answer. */
+/* Finds the memory for these bytes of the answer. */
 static enum reason find_place(struct rc *rc, uint32_t offset, uint32_t length, struct iovec *pieces, uint32_t *count)
 {
     const struct send_wqe *work = requester_oldest(rc);
@@ -135,7 +135,7 @@ static enum reason find_place(struct rc *rc, uint32_t offset, uint32_t length, s
     return gather(rc->owner, work, IBV_ACCESS_LOCAL_WRITE, offset, length, pieces, count);
 }
 
-/* Stores an answer's bytes; false when that, or the answer, was wrong and the work is not to proceed. */
+/* Stores an answer's bytes. False: that was not possible, and the work must not proceed. */
 static bool completer_store(struct rc *rc, uint32_t offset, const struct payload *payload, nanos now)
 {
     struct iovec pieces[PAYLOAD_PIECES_MAX];
@@ -154,7 +154,8 @@ static bool completer_store(struct rc *rc, uint32_t offset, const struct payload
     return false;
 }
 
-/* Bytes of a READ, which ends with its last packet. */
+/* Stores bytes of a READ. Fails the work if bytes of it were lost after they had been accepted, which is known at the
+ * last packet at the latest. */
 static bool completer_store_response(struct rc *rc, uint32_t index, const struct payload *payload, nanos now)
 {
     const struct send_wqe *work = requester_oldest(rc);
@@ -182,8 +183,8 @@ static void proceed(struct rc *rc, nanos now)
     requester_progressed(rc, now);
 }
 
-/* FIRST and MIDDLE are not distinguished: after a repeat, packets of both answers may arrive. The place in the message
- * is the PSN's; the end and the length must agree with it. */
+/* Does not distinguish FIRST from MIDDLE: after a repeat, packets of both answers may arrive. The PSN gives the place
+ * in the message, and the packet's end and length must agree with it. */
 static bool read_response_fits(const struct send_wqe *work, uint32_t index, const struct packet *packet)
 {
     uint32_t left = work->length - index * work->segment;
@@ -226,7 +227,7 @@ cold static void receive_atomic_response(struct rc *rc, const struct packet *pac
         proceed(rc, now);
 }
 
-/* Kept apart, as the ACK is the usual one. */
+/* A separate function, as the usual response is an ACK. */
 cold static void receive_response(struct rc *rc, const struct packet *packet, nanos now)
 {
     if (!acknowledge_before(rc, packet->psn, now))
@@ -257,7 +258,7 @@ void completer_receive(struct rc *rc, const struct packet *packet, nanos now)
     receive_response(rc, packet, now);
 }
 
-/* Returns true if it was sent once, whole, and without asking for an ACK. */
+/* Returns true if this work was sent, as one packet that asked for no ACK. */
 static bool is_unasked(const struct rc *rc, const struct send_wqe *work)
 {
     return work->started && work->packets == 1 && !work->by_reference && !request_awaits_response(work) &&

@@ -4,7 +4,7 @@
 #include "transport/request.h"
 #include "transport/retire.h"
 
-/* Work that is invalid or unusual is not for here. */
+/* Returns false for work that is invalid or unusual: it is sent as packets. */
 static bool direct_may(const struct rc *rc, const struct send_wqe *work)
 {
     bool reads = work->opcode == IBV_WR_RDMA_READ;
@@ -52,7 +52,7 @@ static void direct_collect(struct rc *rc, struct direct_works *these, uint32_t m
     }
 }
 
-/* If several are not done together, one of them may be wrong: then the oldest is tried alone. */
+/* If the doer refuses several works, one of them may be wrong: then the oldest is tried alone. */
 static inline bool direct_do_some(struct rc *rc, struct direct_works *these, direct_doer *doer)
 {
     for (uint32_t most = DIRECT_TOGETHER; most; most = these->count > 1) {
@@ -63,14 +63,15 @@ static inline bool direct_do_some(struct rc *rc, struct direct_works *these, dir
     return false;
 }
 
-/* Sends work as packets for some time. A peer in RTR, for example, publishes its queue pair only after the first
- * packet, which is this one: the next work waits until it is answered, and is tried again. */
+/* Lets the next works begin as packets: DIRECT_PACKETS_FIRST, or one if no packet was sent yet. A peer in RTR, for
+ * example, publishes its queue pair only after the first packet: the work after that waits for the answer, and is tried
+ * again. */
 static void direct_put_off(struct rc *rc)
 {
     rc->requester.packets_first = rc->requester.packets_begun ? DIRECT_PACKETS_FIRST : 1;
 }
 
-/* Work that was sent before the owner could do any by itself is not considered. This does not wait for it. */
+/* Lets no work wait for packets that were sent before the owner could do any work by itself. */
 static void direct_begin_behind(struct requester *requester)
 {
     if (requester->packets_begun || requester->queue.head == requester->queue.next)
@@ -79,7 +80,7 @@ static void direct_begin_behind(struct requester *requester)
     requester->mixed_until = requester->queue.next;
 }
 
-/* Returns true if the oldest work is the next to be sent, and no part of it was sent. */
+/* Returns true if the oldest work is one for the owner, and no part of it was sent. */
 static bool direct_is_due(const struct rc *rc)
 {
     const struct send_queue *queue = &rc->requester.queue;
@@ -87,7 +88,7 @@ static bool direct_is_due(const struct rc *rc)
     return queue->head == queue->next && work && rc_direct_goes(rc, work) && !work->started;
 }
 
-/* A completion may make the owner fail the engine: then it has ended the others, too. */
+/* A completion may make the owner fail the engine: then the engine has ended the other works, too. */
 void rc_direct(struct rc *rc, direct_doer *doer)
 {
     struct send_queue *queue = &rc->requester.queue;

@@ -1,23 +1,23 @@
-/* The work that is done without a packet (transport/direct.h), and the time for it. */
+/* The work that the owner does without a packet (transport/direct.h), and when it does it. */
 #pragma once
 
 #include "transport/direct.h"
 #include "transport/rc/rc.h"
 
 enum {
-    DIRECT_PACKETS_FIRST = 1024,
-    DIRECT_NEAR = 64, /* works after which one may be done directly soon */
+    DIRECT_PACKETS_FIRST = 1024, /* works that are sent as packets after one that could not be done directly */
+    DIRECT_NEAR = 64,            /* works that ask for an ACK, as a later one may soon be done directly */
 };
 
-/* Returns true for a READ or WRITE, except with an immediate, and except a READ into a receive, which the owner has
- * tried by itself before it was posted. */
+/* Returns true for a READ, and for a WRITE without immediate. False for a READ into a receive, which the owner has
+ * tried to do by itself before it was posted. */
 static inline bool rc_direct_is(const struct send_wqe *work)
 {
     return work->opcode == IBV_WR_RDMA_WRITE ||
            (work->opcode == IBV_WR_RDMA_READ && !(work->flags & WORK_INTO_RECEIVE));
 }
 
-/* Returns true if settings.direct, and the owner wants to do this work without a packet. */
+/* Returns true if the owner wants to do this work without a packet, given settings.direct. */
 static inline bool rc_direct_goes(const struct rc *rc, const struct send_wqe *work)
 {
     return rc_direct_is(work) && work->length > rc->settings.direct_above;
@@ -31,9 +31,9 @@ static inline const struct send_wqe *rc_direct_next(const struct rc *rc)
     return queue->next != queue->tail && rc_direct_is(work) ? work : NULL;
 }
 
-/* Returns true if settings.direct, and this work, the next, waits until nothing is on its way, to be done directly
- * then. Otherwise a program that always has work posted would never do any directly. It does not wait for other
- * kinds of work than READs and WRITEs, which need the peer's processor, nor during the next DIRECT_PACKETS_FIRST
+/* Returns true if this work, the next one, must wait until nothing is on its way, to be done directly then, given
+ * settings.direct. Otherwise a program that always has work posted would never do any directly. Work does not wait for
+ * other kinds than READs and WRITEs, which need the peer's processor, nor if it is one of the DIRECT_PACKETS_FIRST
  * works after one that had to be sent as packets. */
 static inline bool rc_direct_holds(const struct rc *rc, const struct send_wqe *work)
 {
@@ -42,7 +42,7 @@ static inline bool rc_direct_holds(const struct rc *rc, const struct send_wqe *w
            work->length <= DIRECT_LENGTH_MAX && (int32_t)(requester->mixed_until - requester->queue.head) <= 0;
 }
 
-/* Notes that this work begins as packets. */
+/* Notes that the packets of this work begin to be sent. */
 void rc_direct_begun(struct rc *, const struct send_wqe *);
 
 /* Does the work of engine_transmit_directly. */

@@ -3,5 +3,5 @@
 
 #include "transport/rc/rc.h"
 
-/* A SEND or WRITE is acknowledged again, a READ is executed again, an atomic is answered from the kept result. */
+/* Acknowledges a SEND or WRITE again, executes a READ again, and answers an atomic from the kept result. */
 void duplicates_receive(struct rc *, const struct packet *);

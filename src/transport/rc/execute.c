@@ -26,7 +26,7 @@ static enum reason execute_store(const struct payload *payload, const struct iov
     return payload_can_land(memory, 1) ? REASON_PACKET_PULL : REASON_REMOTE_GONE;
 }
 
-/* The memory of a WRITE's first packet was found when all of it was checked. */
+/* `memory` is the whole WRITE's, which was found when its first packet was checked. */
 static enum reason execute_write_start(struct rc *rc, const struct packet *packet, const struct iovec *memory)
 {
     struct responder *responder = &rc->responder;
@@ -71,9 +71,8 @@ enum reason execute_read(struct rc *rc, const struct packet *packet)
     return REASON_NONE;
 }
 
-/* The data before it has been stored in the order of arrival; the fence puts it before all that this thread does next,
- * as sending the answer. Copies into memory that is not the processors' own have been waited for
- * (wire/foreign/foreign.h). */
+/* The data that arrived before the flush has been stored in the order of arrival; the fence puts it before all that
+ * this thread does next, the answer among it. Copies into memory of a device have ended (wire/foreign/foreign.h). */
 enum reason execute_flush(struct rc *rc, const struct packet *packet)
 {
     atomic_thread_fence(memory_order_seq_cst);
@@ -86,8 +85,8 @@ static bool is_aligned(const void *memory)
     return (uintptr_t)memory % ATOMIC_LENGTH == 0;
 }
 
-/* An aligned address of the peer's may be unaligned memory (ibv_reg_mr_iova); then only the verbs are atomic. All
- * three return false when the memory is gone. */
+/* An address that is aligned for the peer may be unaligned memory here (ibv_reg_mr_iova); then the operation is atomic
+ * only among those of the verbs. False: the memory is gone. */
 static bool compare_and_swap(void *memory, uint64_t compare, uint64_t swap, uint64_t *found)
 {
     if (is_aligned(memory))

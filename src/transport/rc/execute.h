@@ -8,7 +8,8 @@
 enum reason execute_send(struct rc *, uint32_t flags, const struct packet *);
 enum reason execute_write(struct rc *, uint32_t flags, const struct packet *, const struct iovec *checked);
 
-/* Requests with an answer move expected_psn past the answer, and keep what is needed to send it, also repeatedly. */
+/* Execute requests that have an answer: move expected_psn past the answer, and keep what is needed to send it, also
+ * repeatedly. */
 enum reason execute_read(struct rc *, const struct packet *);
 enum reason execute_flush(struct rc *, const struct packet *);
 enum reason execute_atomic(struct rc *, const struct packet *);

@@ -6,8 +6,8 @@
 /* Ends the oldest work with this error, and flushes everything else. */
 void fail_requester(struct rc *, enum ibv_wc_status, enum reason);
 
-/* Fails for a request that broke a rule: the open receive, if any, ends with `status`, and all work is flushed. */
+/* Fails because a request broke a rule: the open receive, if any, ends with this status, and all work is flushed. */
 void fail_responder(struct rc *, enum ibv_wc_status, enum reason, const struct packet *);
 
-/* Ends the open receive without its message. `packet` may be NULL. */
+/* Ends the open receive, if any, with this status. `packet` may be NULL. */
 void fail_receive(struct rc *, enum ibv_wc_status, enum reason, const struct packet *);

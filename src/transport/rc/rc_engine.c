@@ -56,7 +56,8 @@ void rc_drain(struct rc *rc, bool draining)
     requester_drained(rc);
 }
 
-/* A message asks for ACKs by the window, so packets on their way may not have asked for an ACK that a new one needs. */
+/* A long message asks for an ACK as often as the window needs one, so packets on their way may lack a request for an
+ * ACK that another window needs. They are sent again. */
 static void change_window(struct rc *rc)
 {
     struct requester *requester = &rc->requester;
@@ -65,7 +66,7 @@ static void change_window(struct rc *rc)
         requester_rewind(rc);
 }
 
-/* Counts that are changed begin anew. The period of the ACK timer is taken when it starts (rc_postpone). */
+/* A changed count begins anew. A changed time-out counts from the next start of the ACK timer on (rc_postpone). */
 cold void rc_configure(struct rc *rc, const struct engine_settings *settings)
 {
     const struct engine_settings before = rc->settings;
@@ -80,7 +81,7 @@ cold void rc_configure(struct rc *rc, const struct engine_settings *settings)
         change_window(rc);
 }
 
-/* Nothing is done after an RNR NAK, as all is sent again anyway. */
+/* Does nothing after an RNR NAK, as all is sent again anyway. */
 cold void rc_reroute(struct rc *rc, nanos now)
 {
     struct requester *requester = &rc->requester;
@@ -92,7 +93,7 @@ cold void rc_reroute(struct rc *rc, nanos now)
     requester_wait(rc, requester_period(rc, now));
 }
 
-/* Begun work keeps its PSNs, since the peer may have taken some of it. The peer cuts the answer of a READ. */
+/* Begun work keeps its PSNs, since the peer may have taken some of it. The answer to a READ is cut by the peer. */
 static bool may_move(const struct send_wqe *work, uint32_t segment, bool exact)
 {
     if (work->by_reference)
@@ -120,8 +121,8 @@ void rc_receive(struct rc *rc, const struct packet *packet, nanos now)
     receive_packet(rc, packet, now);
 }
 
-/* Returns true if an ACK may be sent after a request: it costs no separate packet where packets are sent in batches,
- * and one request does not delay it. Paced requests may be sent much later. */
+/* Returns true if an ACK may be sent after a request. On a network packets leave in batches, and one request does not
+ * delay the ACK. Not with settings.in_pieces: requests of a limited rate may be sent much later. */
 static bool ack_may_wait(const struct rc *rc)
 {
     const struct responder *responder = &rc->responder;
@@ -132,7 +133,7 @@ static bool ack_may_wait(const struct rc *rc)
 bool rc_transmit(struct rc *rc, struct packet *out, struct iovec *pieces, nanos now)
 {
     if (rc_owes_late(rc) && requester_ready(rc))
-        responses_acknowledge_late(rc); /* so that a peer has the ACK of its request before ours answers it */
+        responses_acknowledge_late(rc); /* the peer gets the ACK of its request before ours, which may answer it */
     bool due = responses_due(rc), waits = due && !rc->ack_waited && ack_may_wait(rc);
     rc->ack_waited = waits;
     if (due && !waits && responses_transmit(rc, out, pieces))
@@ -193,7 +194,7 @@ void rc_expire(struct rc *rc, nanos now)
     }
     if (requester->rnr_waiting) {
         requester->rnr_waiting = false;
-        requester->deadline = NANOS_NEVER; /* begins anew with the next packet */
+        requester->deadline = NANOS_NEVER; /* the ACK timer starts with the next packet */
         return;
     }
     requester->repeating = false;

@@ -1,6 +1,6 @@
 #include "transport/rc/rc_request.h"
 
-/* The most packets of a message: all its PSNs, after a full window, must be on one side of the PSN circle. */
+/* The most packets of a message: all its PSNs, and a full window before them, must be within half of the PSNs. */
 static uint32_t most_packets(const struct rc *rc)
 {
     uint32_t half = PSN_MASK / 2, window = rc->settings.window;
@@ -45,8 +45,8 @@ static bool wants_ack(const struct rc *rc, uint32_t index, bool last)
     return last || (index + 1) % (rc->requester.congestion.window / 4 + 1) == 0;
 }
 
-/* `index` is the first packet of the response to come: a repeated READ asks only for the missing part (9.4.4), and for
- * no more than the first request. */
+/* `index` is the response's first packet that is missing: a repeated READ asks only for the missing part (9.4.4), and
+ * for no more than the first request asked for. */
 static enum reason build_read(const struct send_wqe *work, uint32_t index, struct packet *out)
 {
     uint32_t end = request_stride_end(work, index), start = index * work->segment;

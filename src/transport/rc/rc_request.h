@@ -12,7 +12,7 @@ enum reason rc_request_check(const struct rc *, const struct send_wqe *);
 /* Gives the work its segment and number of packets. */
 void rc_request_measure(const struct rc *, struct send_wqe *);
 
-/* Writes packet `index` of the work; or the reason why its memory can't be read. */
+/* Writes packet `index` of the work. Not REASON_NONE: why its memory can't be read. */
 enum reason rc_request_build(const struct rc *, const struct send_wqe *, uint32_t index, struct packet *out,
                              struct iovec *pieces);
 
@@ -22,8 +22,8 @@ static inline bool rc_request_asks(const struct rc *rc, const struct send_wqe *w
     return !(psn & rc->settings.ack_mask) || work->flags & IBV_SEND_SIGNALED || rc->requester.direct_lately;
 }
 
-/* Write a message of one packet, whose bytes are not a reference, in two steps, if rc_request_check permits it:
- * first the payload, which may fail; then the rest, once the work has begun. */
+/* Write a message of one packet, which is not sent by reference, in two steps, if rc_request_check permits it: first
+ * the payload, which may fail; then the rest, once the work has begun. */
 static inline enum reason rc_request_load_single(const struct rc *rc, const struct send_wqe *work, struct packet *out,
                                                  struct iovec *pieces)
 {

@@ -34,14 +34,14 @@ void requester_wait(struct rc *rc, nanos deadline)
     announce(rc);
 }
 
-/* The value of the ACK timer; 0: it runs for ever, and work is not repeated early either. */
+/* The value of the ACK timer; 0: the timer never expires, and work is not repeated early either. */
 static nanos timer_value(const struct rc *rc)
 {
     return rc->settings.timeout ? time_scaled(4096ull << (rc->settings.timeout & 31)) : 0;
 }
 
-/* The timer may run for up to four times the value (IBA 9.7.6.1.3). On a network it does so after silence, doubling, as
- * a peer that is only slow answers then, and repeats would make it slower. */
+/* The timer may run for up to four times its value (IBA 9.7.6.1.3). On a network each of the first two silences doubles
+ * the period: a peer that is only slow answers then, and repeats would make it slower. */
 nanos requester_period(const struct rc *rc, nanos now)
 {
     unsigned silences = rc->settings.retry_count - rc->requester.retries_left;
@@ -69,7 +69,7 @@ void requester_retire(struct rc *rc)
     requester_drained(rc);
 }
 
-/* Packets of the oldest work that need no repeating. */
+/* The number of packets of the oldest work that need no repeating. */
 static uint32_t acknowledged_packets(const struct rc *rc)
 {
     return is_begun(&rc->requester.queue) ? psn_add(rc->requester.acked_psn, -requester_oldest(rc)->first_psn) : 0;
@@ -87,7 +87,7 @@ static void skip_acknowledged(struct rc *rc)
 }
 
 /* A probe that is acknowledged alone filled a hole: the packets after it were lost, too. If all had arrived, the
- * answer to the probe would have acknowledged it (IBA 9.7.5.1.2 answers a duplicate with the latest PSN). */
+ * answer to the probe would have acknowledged them (IBA 9.7.5.1.2 answers a duplicate with the latest PSN). */
 static void judge_probe(struct rc *rc)
 {
     struct requester *requester = &rc->requester;
@@ -124,7 +124,8 @@ void requester_rewind(struct rc *rc)
     rc->requester.stalled = rc->requester.probing = rc->requester.probed = false;
 }
 
-/* Cuts the work into packets as if it had been from the beginning: acknowledged packets have the PSNs before. */
+/* Cuts the work into packets as if it had been cut so at first: its acknowledged part takes up the PSNs before
+ * acked_psn. */
 static void cut_anew(struct rc *rc, struct send_wqe *work)
 {
     uint32_t done = acknowledged_packets(rc) * (work->segment / rc->settings.segment);
@@ -134,8 +135,8 @@ static void cut_anew(struct rc *rc, struct send_wqe *work)
     work->first_psn = psn_add(rc->requester.acked_psn, -done);
 }
 
-/* Gives the work after the oldest one other PSNs, as the oldest needs more of them. This is safe: a link with
- * references keeps the order, so the peer has dropped its packets, or will, before it sees later ones. */
+/* Lets the work after the oldest one begin anew with other PSNs, as the oldest needs more of them. This is safe: a link
+ * with references keeps the order, so the peer has dropped the old packets, or will, before it gets the new ones. */
 static void begin_behind_anew(struct rc *rc)
 {
     struct requester *requester = &rc->requester;
@@ -150,7 +151,7 @@ static void begin_behind_anew(struct rc *rc)
     requester->next_psn = psn_add(first->first_psn, first->packets);
 }
 
-/* Returns true if the peer has to fetch some payload of begun work. */
+/* Returns true if some begun work is sent by reference, so that the peer fetches the payload. */
 static bool has_references(const struct send_queue *queue)
 {
     uint32_t at = queue->head;
@@ -174,7 +175,7 @@ bool requester_lose_references(struct rc *rc, nanos now)
     return true;
 }
 
-/* Returns true if the memory that a repeat would read is gone. */
+/* Returns true if the memory of the oldest work, which is sent by reference, is gone. */
 static bool is_oldest_gone(const struct rc *rc)
 {
     struct packet packet;
@@ -207,8 +208,8 @@ void requester_retransmit(struct rc *rc, enum congestion_sign sign, nanos now)
     announce(rc);
 }
 
-/* Returns true if all work has been sent, and the repeat of the oldest packet shows what has arrived. The answer to
- * a READ or an atomic would only acknowledge itself. */
+/* Returns true if the oldest unacknowledged packet was sent and does not wait to be sent again, and its repeat would
+ * show what has arrived. The answer to a READ or an atomic would only acknowledge itself. */
 static bool may_probe(const struct rc *rc)
 {
     const struct requester *requester = &rc->requester;
@@ -217,7 +218,7 @@ static bool may_probe(const struct rc *rc)
            (queue->next != queue->head || requester->packet > acknowledged_packets(rc));
 }
 
-/* Repeats one packet: a silent peer may be slow, without any loss, and to send all again would make it slower. */
+/* Repeats one packet: a silent peer may be slow, without any loss, and sending all again would make it slower. */
 void requester_rto_expired(struct rc *rc, nanos now)
 {
     struct requester *requester = &rc->requester;
@@ -234,9 +235,9 @@ void requester_rto_expired(struct rc *rc, nanos now)
     announce(rc);
 }
 
-/* Returns true if work that has no PSN yet may be begun now. READs and atomics are throttled by max_rd_atomic; at 0
- * they proceed to their error. Local work waits for all before it, as it may take away memory that they need for a
- * repeat. */
+/* Returns true if work that has no PSN yet may be begun now. max_rd_atomic throttles READs and atomics; if it is 0,
+ * they begin and end with an error. Local work waits for all work before it, as it may take away memory that a repeat
+ * of that needs. */
 static bool may_begin(const struct rc *rc, const struct send_wqe *work)
 {
     const struct requester *requester = &rc->requester;
@@ -252,8 +253,8 @@ static bool may_begin(const struct rc *rc, const struct send_wqe *work)
     return class < REQUEST_READ || !rc->settings.max_rd_atomic || requester->reads < rc->settings.max_rd_atomic;
 }
 
-/* A long READ asks for one stride at a time: that takes one of the responder's resources, and no more of the network
- * than the window was when it began. */
+/* A long READ asks for one stride at a time: that takes up one of the responder's resources, and no more packets on the
+ * network than the window was when the READ began. */
 static bool is_window_open(const struct rc *rc, const struct send_wqe *work)
 {
     const struct requester *requester = &rc->requester;
@@ -290,7 +291,8 @@ static void requester_begin(struct rc *rc, struct send_wqe *work)
         rc_direct_begun(rc, work);
 }
 
-/* If the receiver fetches the bytes, only it sees that they are gone, and can only ask for them again. */
+/* Before a repeat the requester must look whether the bytes are there: a receiver that can't fetch them only asks
+ * again. */
 static bool is_retransmitted_reference(const struct rc *rc, const struct packet *packet)
 {
     return packet->payload.by_reference && psn_distance(packet->psn, rc->requester.sent_psn) < 0;
@@ -332,7 +334,7 @@ void requester_unreadable(struct rc *rc, uint32_t psn)
     }
 }
 
-/* Notes that a packet has left; the PSN is the next one. */
+/* Notes that the packet before this PSN was sent; `anew`: for the first time. */
 static inline void requester_sent(struct rc *rc, uint32_t behind, bool anew, nanos now)
 {
     struct requester *requester = &rc->requester;
@@ -373,7 +375,7 @@ static void execute_locally(struct rc *rc, const struct send_wqe *work)
         fail_requester(rc, status, reason);
 }
 
-/* False: a packet that can't be built now is left to the repeat of everything, which handles that. */
+/* Writes the oldest packet as a probe. If it can't be built, all is sent again, which finds out why. */
 static bool probe(struct rc *rc, struct packet *out, struct iovec *pieces)
 {
     struct requester *requester = &rc->requester;
@@ -411,7 +413,7 @@ cold static bool requester_transmit_slow(struct rc *rc, struct packet *out, stru
     return false;
 }
 
-/* A separate function, so that a queue pair whose owner does no work by itself saves no registers for it. */
+/* A separate function, so that a queue pair whose owner does no work by itself saves no registers for the call. */
 cold static bool is_the_owners(const struct rc *rc, const struct send_wqe *work)
 {
     return rc_direct_goes(rc, work);
@@ -431,7 +433,7 @@ static inline bool is_single_ready(const struct rc *rc, const struct send_wqe *w
            psn_add(requester->next_psn, -requester->acked_psn) < requester->congestion.window;
 }
 
-/* The straight way of such work, to the same packet as that which rc_request_build makes when it is repeated. */
+/* The short way of such work. It makes the same packet as rc_request_build, which makes the repeats. */
 bool requester_transmit_single(struct rc *rc, struct packet *out, struct iovec *pieces, nanos now)
 {
     struct requester *requester = &rc->requester;

@@ -63,7 +63,8 @@ static inline enum reason check_validity(struct rc *rc, uint32_t flags, const st
     return REASON_NONE;
 }
 
-/* IBA 9.7.4.1.4: the memory that the peer names, all of it, when it is named; into *memory when it has any length. */
+/* IBA 9.7.4.1.4: checks all memory that the peer names, when it names it, and writes it to *memory if it has any
+ * length. */
 static inline enum reason check_access(const struct rc *rc, uint32_t flags, const struct packet *packet,
                                        unsigned access, struct iovec *memory)
 {
@@ -168,13 +169,13 @@ static inline void complete_receive(struct rc *rc, uint32_t flags, const struct 
     rc->owner->operations->received(rc->owner, receive, &arrival);
 }
 
-/* The packet counts: the next one is expected, and the message may be complete. */
+/* Accepts the packet: the next one is expected from now on, and the message may be complete. */
 __attribute__((always_inline)) static inline void responder_accept(struct rc *rc, uint32_t flags,
                                                                    const struct packet *packet)
 {
     struct responder *responder = &rc->responder;
     responder->nak_due = responder->nak_sent = false;
-    if (!(flags & RESPONDED)) /* those have moved it by the packets of their answer */
+    if (!(flags & RESPONDED)) /* requests with an answer have moved it past that */
         responder->expected_psn = psn_add(packet->psn, 1);
     if (packet->ack_requested && !(flags & RESPONDED))
         responses_acknowledge(rc, packet->psn);
@@ -226,8 +227,8 @@ static struct refusal find_refusal(enum reason reason)
     }
 }
 
-/* Returns true if there is a receive whose completion reports it. For the immediate of a WRITE one is taken only now
- * (11.6.2, local access error). */
+/* Returns true if there is a receive whose completion reports the refusal. For a WRITE with immediate a receive is
+ * taken only now (11.6.2, local access error). */
 static bool is_told(struct rc *rc, const struct refusal *refusal, const struct packet *packet)
 {
     if (refusal->status == IBV_WC_LOC_ACCESS_ERR && op_find(packet->opcode)->flags & OP_IMMDT)
@@ -245,7 +246,7 @@ static void refuse_for_good(struct rc *rc, enum reason reason, const struct pack
         rc->owner->operations->event(rc->owner, refusal.event);
 }
 
-/* Class J, which has no NAK: the message has arrived and is acknowledged, only the key that it names is wrong. */
+/* Class J, which has no NAK: the message has arrived and is acknowledged; only the key that it names is wrong. */
 static void fail_invalidation(struct rc *rc, const struct packet *packet)
 {
     rc->responder.msn++;
@@ -266,7 +267,7 @@ cold static void responder_refuse(struct rc *rc, enum reason reason, const struc
         refuse_for_good(rc, reason, packet);
 }
 
-/* IBA 9.7.5: a gap is reported once, then silence until it is filled. */
+/* IBA 9.7.5: a gap is reported once; then the responder is silent until the gap is filled. */
 static void report_gap(struct rc *rc, const struct packet *packet)
 {
     rc->owner->operations->dropped(rc->owner, packet, REASON_PACKET_PSN);
@@ -298,7 +299,8 @@ __attribute__((always_inline)) static inline void take_request(struct rc *rc, ui
         responder_accept(rc, flags, packet);
 }
 
-/* The end of a message reports the whole message, wherever its own bytes are stored. */
+/* The reason for bytes of a message that were lost after they were accepted. The last packet waits for all bytes of the
+ * message, wherever its own are stored. */
 static enum reason responder_settle(const struct rc *rc, uint32_t flags)
 {
     if (flags & OP_END)
@@ -320,7 +322,7 @@ cold static enum reason perform_gathered(struct rc *rc, uint32_t flags, const st
     return lost ? lost : reason;
 }
 
-/* Messages of several packets, and what is rare. */
+/* Takes packets of longer messages, and rare requests. */
 cold static void take_request_slow(struct rc *rc, uint32_t flags, const struct packet *packet)
 {
     enum reason reason = perform_gathered(rc, flags, packet);

@@ -24,7 +24,7 @@ void responses_nak(struct rc *rc, uint8_t syndrome, uint32_t psn)
     rc->responder.nak_psn = psn;
 }
 
-/* The ring takes a new size when it owes nothing; results that it kept for repeats are dropped. */
+/* Gives the ring of kept requests a new size when no answer is owed, and drops results that were kept for repeats. */
 static void resize(struct rc *rc)
 {
     struct responder *responder = &rc->responder;
@@ -36,7 +36,7 @@ static void resize(struct rc *rc)
     responder->saved_head = responder->saved_next = responder->saved_tail = 0;
 }
 
-/* The oldest is given up for a new one, unless its first answer is still owed. */
+/* A new request takes the place of the oldest, unless the first answer to that is still owed. */
 bool responses_have_room(struct rc *rc)
 {
     const struct responder *responder = &rc->responder;
@@ -171,7 +171,7 @@ static enum reason write_response(struct rc *rc, const struct responder_resource
     return saved->operation == OPERATION_READ_REQUEST ? add_read_payload(rc, saved, out, pieces) : REASON_NONE;
 }
 
-/* Reports a request that was accepted long ago to the owner like one that is refused when it arrives. */
+/* Reports a READ that was accepted before to the owner, as a request that is refused when it arrives. */
 static void report_refused(struct rc *rc, const struct responder_resource *saved, enum reason reason)
 {
     struct packet request = {.rkey = saved->rkey, .address = saved->address, .length = saved->until, .srq = saved->srq};

@@ -1,5 +1,5 @@
-/* The answers that the responder owes: ACK, NAK, READ responses, atomic answers; kept for repeated requests, pulled in
- * the order of PSNs. */
+/* The answers that the responder owes (ACK, NAK, READ responses, atomic answers), which are sent in the order of PSNs,
+ * and the results that it keeps for repeated requests. */
 #pragma once
 
 #include "transport/bth.h"
@@ -33,13 +33,13 @@ static inline void responses_transmit_ack(struct rc *rc, enum service service, s
 
 bool responses_transmit(struct rc *, struct packet *out, struct iovec *pieces);
 
-/* XRC: selects the SRQ to which the next receive and the next memory belong. REASON_NONE for other services. */
+/* XRC: selects the SRQ to which the next receive and memory belong. Other services: REASON_NONE. */
 enum reason responses_select_srq(struct rc *, uint32_t number);
 
-/* Reports that the READ response with this PSN, which was transmitted last, could not be read. */
+/* Reports that the memory of the READ response with this PSN, the last one that was transmitted, could not be read. */
 void responses_unreadable(struct rc *, uint32_t psn);
 
-/* Owes a NAK for this PSN; it acknowledges all before. */
+/* Owes a NAK for this PSN, which acknowledges all requests before it. */
 void responses_nak(struct rc *, uint8_t syndrome, uint32_t psn);
 
 /* Returns true if one more READ or atomic can be kept. False when the peer has more outstanding than

@@ -34,8 +34,8 @@ void tag_list_initialize(struct tag_list *list, void *memory, uint32_t capacity)
         ;
 }
 
-/* Freed entries rest for as long as so few do, since a handle has only some bits to distinguish the lives of its entry.
- * More of them would not stay in the processor's nearest cache. */
+/* While fresh entries are left, a freed one is used again only when this many rest, since a handle has only some bits
+ * to distinguish the lives of its entry. More of them would not stay in the processor's nearest cache. */
 enum { RESTING = 64 };
 
 uint32_t tag_list_allocate(struct tag_list *list)
@@ -181,7 +181,7 @@ void tag_list_insert(struct tag_list *list, uint32_t entry, uint64_t tag, uint64
     of->place = tag_table_insert(&list->table, hash, entry);
 }
 
-/* The next of the ring, if there is one, is the oldest from now on. */
+/* Takes the oldest entry of a ring out of the table; the next of the ring, if there is one, takes its place. */
 static void leave_table(struct tag_list *list, uint32_t entry)
 {
     struct tag_entry *of = &list->entries[entry], *next = &list->entries[of->next];

@@ -2,9 +2,9 @@
  * oldest first; the oldest of each ring is hashed by both (tag_table.h). So a search costs one look per distinct mask,
  * however many entries there are, and the order of posting is kept across masks by a sequence number.
  *
- * Entries are numbers from 1 on. A number is allocated while the entry's buffer is in use, which may be longer than
- * it can be found. All memory is the owner's; it must be zero at the beginning, and is touched only as far as it has
- * been used. */
+ * Entries are numbers from 1 on. A number is allocated while the entry's buffer is in use, which may be longer than the
+ * entry is in the list. All memory is the owner's; it must be zero at the beginning, and only the part for entries that
+ * were used is touched. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,8 +18,8 @@ enum { TAG_LIST_MASK_BUCKETS = 256 };
 struct tag_entry {
     uint64_t tag;
     uint64_t sequence;       /* of posting */
-    uint32_t mask;           /* index of the mask; 0: can't be found */
-    uint32_t next, previous; /* the ring; free: `next` is the next free one */
+    uint32_t mask;           /* index of the mask; 0: the entry is not in the list */
+    uint32_t next, previous; /* in the ring; of a free entry: `next` is the next free one */
     uint32_t place;          /* in the table, for the oldest of a ring */
     uint32_t generation : 30;
     uint32_t oldest : 1; /* it is the oldest of its ring, in the table */
@@ -29,14 +29,14 @@ struct tag_entry {
 struct tag_mask {
     uint64_t mask;
     uint32_t entries;
-    uint32_t next, previous; /* all masks in use; free: `next` is the next free one */
+    uint32_t next, previous; /* in the list of all masks in use; of a free one: `next` is the next free one */
     uint32_t chain;          /* next mask of the same bucket */
 };
 
 struct tag_list {
     uint32_t capacity;
     uint32_t allocated; /* entries in use */
-    uint32_t count;     /* entries that can be found */
+    uint32_t count;     /* entries in the list */
     uint32_t index_bits;
     uint64_t next_sequence;
     struct tag_entry *entries;
@@ -52,9 +52,9 @@ struct tag_list {
 size_t tag_list_size(uint32_t capacity);
 void tag_list_initialize(struct tag_list *, void *memory, uint32_t capacity);
 
-/* Allocates an entry that can't be found yet; 0: all are in use. */
+/* Allocates an entry that is not in the list yet; 0: all entries are in use. */
 uint32_t tag_list_allocate(struct tag_list *);
-/* Gives the number back; the entry must not be in the list. */
+/* Gives back an entry that is not in the list. */
 void tag_list_free(struct tag_list *, uint32_t entry);
 
 /* tag_list_insert puts the entry after all others; tag_list_remove takes it out. */

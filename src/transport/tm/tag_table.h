@@ -48,7 +48,7 @@ struct tag_walk {
     unsigned candidates; /* in this group, a bit for each place */
 };
 
-/* Returns a bit for each place with these bits. */
+/* Returns a bit for each place whose number and hash have these bits where `kept` has ones. */
 #ifdef __SSE2__
 static inline unsigned tag_group_look(const struct tag_group *group, uint32_t bits, uint32_t kept)
 {
@@ -70,7 +70,7 @@ static inline unsigned tag_group_look(const struct tag_group *group, uint32_t bi
 }
 #endif
 
-/* The bits of the hash that a place keeps; never equal to a free place's. */
+/* The bits of the hash that a place keeps; not all 0, as in a free place. */
 static inline uint32_t tag_table_bits(const struct tag_table *table, uint32_t hash)
 {
     uint32_t bits = hash & ~table->number_mask;

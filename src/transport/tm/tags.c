@@ -5,17 +5,17 @@
 #include "wire/bytes.h"
 #include "wire/op.h"
 
-enum { BACKLOG_MOST = 1 << 15 }; /* unexpected messages that may wait for software before it is asked to report */
+enum { BACKLOG_MOST = 1 << 15 }; /* unexpected messages that software may leave unreported before it is asked */
 
-/* The part of an entry that its search doesn't need. */
+/* The part of an entry that a search doesn't need. */
 struct buffer {
     struct recv_wqe receive; /* of an eager message, or of the rendezvous' request */
     uint64_t id;
     uint64_t room;
-    struct tags_queue *queue; /* the rendezvous' place */
-    uint32_t next, previous;  /* in it */
+    struct tags_queue *queue; /* the queue that the rendezvous is in, or NULL */
+    uint32_t next, previous;  /* in that queue */
     bool solicited, finishing;
-    bool told; /* that it was matched: the message has more packets, or its bytes arrive later */
+    bool told; /* the match was reported early: the message has more packets, or its bytes arrive later */
     uint32_t sge_count;
     uint8_t head[TAGS_HEAD]; /* TMH and RVH of the request */
     struct ibv_sge sge[];
@@ -104,7 +104,8 @@ static enum reason tags_add(struct tags *tags, struct ibv_ops_wr *wr)
     return REASON_NONE;
 }
 
-/* REASON_TM_HANDLE: no entry of that handle is waiting. The next disabled entry takes the place of the deleted one. */
+/* REASON_TM_HANDLE: no entry of that handle is waiting. All entries after a disabled one are disabled, too, so
+ * enabled_before may stay the number of the deleted entry. */
 static enum reason delete_entry(struct tags *tags, const struct ibv_ops_wr *wr)
 {
     uint32_t entry = tag_list_by_handle(&tags->list, wr->tm.handle);
@@ -149,7 +150,7 @@ enum reason tags_operate(struct tags *tags, struct ibv_ops_wr *wr, struct tags_e
     bool failed = reason == REASON_TM_HANDLE;
     if (reason && !failed)
         return reason;
-    /* as everywhere: an error is reported even if no completion was requested */
+    /* an error is reported even if no completion was requested, as for every work request */
     *completes = failed || wr->flags & IBV_OPS_SIGNALED;
     *event = (struct tags_event){
         .id = wr->wr_id,
@@ -169,8 +170,8 @@ struct head {
     uint32_t length;
 };
 
-/* A message that is too long for a rendezvous' request has a TMH at most: these bytes are sent along with a
- * reference to the others, so that the sender's memory is read once. */
+/* A message that is too long for a rendezvous' request has a TMH at most, whose bytes are sent along with the reference
+ * to the other bytes, so that the sender's memory is read once. */
 static uint32_t head_length(uint32_t payload_length)
 {
     uint32_t most = payload_length > TAGS_RENDEZVOUS_MAX ? TAGS_TMH : TAGS_HEAD;
@@ -184,12 +185,12 @@ static bool fetch_head(const struct packet *packet, struct head *head)
     return !head->length || payload_copy(&packet->payload, 0, &to, 1);
 }
 
-/* TAGS_UNEXPECTED: it carries a tag. A FIN is the software's, and what can't be understood is left to it as well. */
+/* TAGS_UNEXPECTED: the message carries a tag. A FIN is for software, as is a header that can't be understood. */
 static enum tags_kind classify(const struct packet *packet, const struct head *head)
 {
     bool whole = op_find(packet->opcode)->flags & OP_END, has_tag = head->length >= TAGS_TMH;
     if (head->length && head->bytes[0] == IBV_TMH_NO_TAG)
-        return TAGS_NO_TAG; /* it has only the operation */
+        return TAGS_NO_TAG; /* such a header has only the operation */
     if (has_tag && head->bytes[0] == IBV_TMH_FIN)
         return TAGS_NO_TAG;
     if (has_tag && head->bytes[0] == IBV_TMH_EAGER)
@@ -200,7 +201,7 @@ static enum tags_kind classify(const struct packet *packet, const struct head *h
     return TAGS_MALFORMED;
 }
 
-/* The request itself leaves nothing in the buffer, unless software must continue from it. */
+/* The rendezvous' request itself is stored in the buffer only if software must continue from it. */
 static enum tags_kind prepare_rendezvous(struct buffer *buffer, const struct head *head)
 {
     memcpy(buffer->head, head->bytes, TAGS_HEAD);
@@ -401,7 +402,8 @@ static void fill_read(const struct buffer *buffer, struct send_wqe *work)
     }
 }
 
-/* A copy of the request's headers, but for the operation. The receive waits for its end, so it asks for an ACK. */
+/* A FIN has the headers of the request, with another operation. The receive ends once the FIN is acknowledged, so the
+ * FIN asks for an ACK. */
 static void fill_finish(const struct buffer *buffer, struct send_wqe *work)
 {
     work->opcode = IBV_WR_SEND;

@@ -7,10 +7,10 @@
  *
  * A message, by the engine's calls:
  * - take_receive: tags_arrive decides, and tags_match may have an event to report at once. A tagged message has its
- *   receive at once (tags_receive). Another message needs a receive from the ordinary queue: tags_accept once it has
- * one; without a receive it has not arrived.
+ *   receive at once (tags_receive). Another message needs a receive from the ordinary queue: tags_accept is called once
+ *   the message has one; without a receive it has not arrived.
  * - received: tags_received returns the entry for the completion queue. A rendezvous continues by itself: tags_work
- * fills a place of the send queue whenever one is free, with the READ and later the FIN; tags_sent takes their ends.
+ *   fills a place of the send queue whenever one is free, with the READ and later the FIN; tags_sent takes their ends.
  *
  * The rules, and our answers where the documents are silent: docs/reference/tag-matching.md. */
 #pragma once
@@ -52,7 +52,7 @@ enum tags_kind {
     TAGS_UNEXPECTED, /* carries a tag that was not posted: takes an ordinary receive, and is counted */
     TAGS_EAGER,      /* its payload is stored into a tagged buffer */
     TAGS_RENDEZVOUS, /* its data will be read into a tagged buffer */
-    TAGS_INCOMPLETE, /* its tagged buffer is too small for that: it gets the headers, and software does the rest */
+    TAGS_INCOMPLETE, /* its tagged buffer is too small for its data, and gets the headers; software does the rest */
 };
 
 /* Entries on their way through a rendezvous. */
@@ -63,8 +63,8 @@ struct tags_queue {
 struct tags_port {
     uint8_t open;                         /* enum tags_kind of the message whose receive is taken */
     uint32_t entry;                       /* its tagged buffer; or 0 */
-    struct tags_queue to_read, to_finish; /* need a place in the send queue */
-    struct tags_queue working;            /* have a place */
+    struct tags_queue to_read, to_finish; /* entries that need a place in the send queue */
+    struct tags_queue working;            /* entries that have one */
 };
 
 struct tags {
@@ -86,7 +86,7 @@ void tags_initialize(struct tags *, void *memory, uint32_t capacity, uint32_t sg
 enum reason tags_check(const struct tags *, const struct ibv_ops_wr *);
 
 /* Executes an operation, and writes an ADD's handle into it. REASON_NONE or why it is refused: a reason of
- * tags_check, or REASON_TM_LIST_FULL. *completes: it gives an event, as does each DEL that fails. */
+ * tags_check, or REASON_TM_LIST_FULL. *completes: the operation gives an event, as does each DEL that fails. */
 enum reason tags_operate(struct tags *, struct ibv_ops_wr *, struct tags_event *, bool *completes);
 
 /* Describes an entry for reports: its receive's id, and the size of its buffer. */
@@ -99,17 +99,18 @@ enum tags_kind tags_arrive(struct tags *, struct tags_port *, const struct packe
  * packets to follow: matches are reported at once, in order, data by tags_received. Called once, after tags_arrive. */
 bool tags_match(struct tags *, const struct tags_port *, const struct packet *, struct tags_event *);
 
-/* Matches as tags_match does, for a message whose bytes could not be fetched, except the first: it ends when they
- * have arrived. False as well when the match has been reported. */
+/* Matches as tags_match does, for a message of which only the first bytes could be fetched: it ends when the others
+ * have arrived. False, too, if the match has been reported before. */
 bool tags_match_early(struct tags *, const struct tags_port *, struct tags_event *);
 
-/* Notes that the open message has an ordinary receive: only now it has arrived. */
+/* Notes that the message has got an ordinary receive: only now it has arrived. */
 void tags_accept(struct tags *, struct tags_port *, enum tags_kind);
 
 /* The receive of the open message, if it was matched; otherwise NULL. Valid until tags_received. */
 const struct recv_wqe *tags_receive(const struct tags *, const struct tags_port *);
 
-/* Ends the open message's receive. `id` is the ordinary receive's, if it took one. It always gives an event. */
+/* Ends the open message's receive, and always gives an event. `id`: of the ordinary receive, if the message took
+ * one. */
 void tags_received(struct tags *, struct tags_port *, uint64_t id, const struct recv_cqe *, struct tags_event *);
 
 /* Returns true if a rendezvous needs a place in the send queue. */
@@ -118,7 +119,7 @@ static inline bool tags_have_work(const struct tags_port *port)
     return port->to_read.first | port->to_finish.first;
 }
 
-/* Returns true if this work is a rendezvous': an engine's `sent` that gets it calls tags_sent. */
+/* Returns true if this work belongs to a rendezvous: the owner's `sent` passes it to tags_sent. */
 static inline bool tags_owns(const struct send_wqe *work)
 {
     return work->owner_value & TAGS_WORK && (work->opcode == IBV_WR_RDMA_READ || work->opcode == IBV_WR_SEND);
@@ -132,6 +133,6 @@ bool tags_work(struct tags *, struct tags_port *, struct send_wqe *);
 bool tags_sent(struct tags *, struct tags_port *, const struct send_wqe *, enum ibv_wc_status, enum reason,
                struct tags_event *);
 
-/* Ends a rendezvous as flushed; called until it returns false: all have ended. The queue pair is in error or will
- * be forgotten, and no send queue has work of it any more. */
+/* Ends a rendezvous as flushed; called until it returns false: all have ended. The queue pair is in error or will be
+ * forgotten, and its send queue has no work of a rendezvous any more. */
 bool tags_flush(struct tags *, struct tags_port *, struct tags_event *);

@@ -151,7 +151,7 @@ static void make_image(const struct raw *raw, const struct ether *ether, struct 
     }
 }
 
-/* Takes a receive; one that is too short for the frame stays for the next frame. */
+/* Takes a receive. If the next one is too short for the frame, it stays for the next frame. */
 static enum reason raw_take_receive(struct raw *raw, uint32_t length, const struct recv_wqe **receive)
 {
     if (!raw->common.receiving || raw->common.failed)

@@ -1,5 +1,5 @@
-/* Raw packets: a work request is an Ethernet frame, or with IBV_WR_TSO the bytes of several. Pure, as rc.h says. Its
- * functions are raw_operations, and the ones below. */
+/* Raw packets: a work request is an Ethernet frame, or with IBV_WR_TSO the bytes of several frames. Pure, as rc.h says.
+ * The functions of this service are raw_operations, and the ones below. */
 #pragma once
 
 #include "transport/raw_frame.h"
@@ -11,13 +11,7 @@ struct raw {
     uint32_t segment; /* payload bytes in the frame that raw_next made */
 };
 
-/* Writes the next frame to `frame`, with its checksums if the work asks for them, and its length. False: no work is
- * left, or it can't be sent and the send queue is in error. Returns the same frame until raw_sent. */
+/* Do what engine_next_frame, engine_frame_sent and engine_receive_frame do (engine/engine.h). */
 bool raw_next(struct raw *, uint8_t frame[RAW_FRAME_MAX], uint32_t *length);
-
-/* Notes that the frame has left. */
 void raw_sent(struct raw *);
-
-/* Stores the frame in the next receive. Without one, or when it is too short, the frame is dropped, as a network does.
- */
 void raw_receive(struct raw *, const struct raw_frame *);

@@ -28,7 +28,7 @@ static void write_ip(uint8_t *frame, const struct ether_layer *ip, uint32_t end,
     }
 }
 
-/* Sets lengths first: the program's may be anything, and the parser trusts them. A fragment can't be segmented: its
+/* Sets the lengths first: the program's may be anything, and the parser trusts them. A fragment can't be segmented: its
  * checksum would be the checksum of all fragments. */
 static bool find_headers(uint8_t *frame, uint32_t header, uint32_t end, struct ether *ether)
 {

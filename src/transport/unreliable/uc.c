@@ -135,7 +135,7 @@ static void close_message(struct uc *uc)
     uc->received = 0;
 }
 
-/* Returns the receive, for the next message: of an SRQ for any queue pair's. */
+/* Gives the receive back for the next message; an SRQ's for a message of any of its queue pairs. */
 static void return_receive(struct uc *uc)
 {
     const struct recv_wqe *receive = uc->receive;
@@ -144,7 +144,7 @@ static void return_receive(struct uc *uc)
         uc->common.owner->operations->return_receive(uc->common.owner, receive);
 }
 
-/* Lands all data of the message before another message gets the memory. */
+/* Ends all copies of the message's data before another message gets the memory. */
 cold static void settle_message(struct uc *uc)
 {
     foreign_settle_message(&uc->lost);
@@ -198,8 +198,8 @@ static enum reason check_sequence(struct uc *uc, uint32_t flags, const struct pa
     return REASON_NONE;
 }
 
-/* Returns true if the packets add up: no empty one before the last, a WRITE up to the length in its RETH, and not
- * more than max_message. */
+/* Returns true if the packets add up: no packet before the last is empty, a WRITE has the length in its RETH, and no
+ * message has more than max_message bytes. */
 static bool length_fits(const struct uc *uc, uint32_t flags, const struct packet *packet)
 {
     uint64_t total = (uint64_t)uc->received + packet->payload.length;
@@ -230,7 +230,8 @@ static enum reason find_target(struct uc *uc, uint64_t address, uint32_t length,
     return REASON_NONE;
 }
 
-/* The whole target is checked when it is named, and its part again when it is written: it may be gone by then. */
+/* The whole target is checked when the first packet names it, and each part again when it is written: it may be gone by
+ * then. */
 static enum reason open_write(struct uc *uc, const struct packet *packet)
 {
     struct iovec memory;
@@ -322,7 +323,7 @@ static void uc_refuse(struct uc *uc, enum reason reason, const struct packet *pa
     }
 }
 
-/* The end of a message reports the whole message. */
+/* The last packet of a message waits for the data of all, and reports what was lost. */
 cold static enum reason execute_gathered(struct uc *uc, uint32_t flags, const struct packet *packet)
 {
     foreign_gather(&uc->lost, flags & OP_END);

@@ -83,7 +83,8 @@ static enum reason ud_check(const struct ud *ud, const struct packet *packet)
     return packet->payload.length > ud->common.settings.max_message ? REASON_PACKET_TOO_LONG : REASON_NONE;
 }
 
-/* Takes a receive; one that is too short for the datagram stays for the next, of any queue pair. */
+/* Takes a receive. If the next one is too short for the datagram, it stays for the next datagram (an SRQ's: of any of
+ * its queue pairs). */
 static enum reason ud_take_receive(struct ud *ud, const struct packet *packet, const struct recv_wqe **receive)
 {
     uint64_t least = UD_GRH_LENGTH + (uint64_t)packet->payload.length;

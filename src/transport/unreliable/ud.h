@@ -1,6 +1,7 @@
 /* Unreliable datagrams: one packet a message, no state except the queues. Pure, as rc.h says. IBA 9.8.3.
  *
- * Its functions are ud_operations. The receive has the GRH (packet->grh, or zeros) before the payload. */
+ * The functions of this service are ud_operations. A receive gets the GRH (packet->grh, or zeros) before the
+ * payload. */
 #pragma once
 
 #include "transport/unreliable/unreliable.h"
@@ -12,7 +13,5 @@ struct ud {
     uint32_t next_psn;
 };
 
-/* The work that would be transmitted next, to its `address`; or NULL. Ends work that was transmitted before, so call
- * it until it returns NULL. A work request whose address no queue pair has ends with success once it is transmitted,
- * and is lost, as on a real network. */
+/* Does what engine_next_datagram does (engine/engine.h). */
 const struct send_wqe *ud_next(struct ud *);

@@ -1,5 +1,5 @@
-/* The common part of UC, UD and raw packets: work has ended once it was transmitted, and a faulty packet is not an
- * error of a queue pair. It is an engine's first member, `common`. Pure, as rc.h says. */
+/* The common part of UC, UD and raw packets, the first member of each (`common`): work ends once it was transmitted,
+ * and a faulty packet is no error of the queue pair. Pure, as rc.h says. */
 #pragma once
 
 #include "transport/owner.h"
@@ -15,9 +15,9 @@ struct unreliable {
     bool draining, drained_reported;
 };
 
-/* The functions that differ from one of these services to the other. An engine gets the common part. */
+/* The functions that differ between these services. Each gets the common part of its engine. */
 struct unreliable_operations {
-    /* Fills in the values of an idle engine that are not 0, and notes the PSNs at RTR and RTS. NULL: there are no such
+    /* Write the values of an idle engine that are not 0, and the PSNs at RTR and RTS. NULL: the service has no such
      * values. */
     void (*initialize)(struct unreliable *);
     void (*start_receiving)(struct unreliable *, uint32_t expected_psn);
@@ -29,8 +29,8 @@ struct unreliable_operations {
     /* Takes one packet from the network. The packet and its payload are not kept. Raw packets: NULL. */
     void (*receive)(struct unreliable *, const struct packet *);
 
-    /* Returns the next packet to send, or false. A work ends when its last packet has been sent: with the next call
-     * of any function, since the caller is done with the packet then. Call it until then. Raw packets: NULL. */
+    /* Returns the next packet to send, or false. Work ends at the call after the one that returned its last packet,
+     * since the caller is done with that then: so it is called until it returns false. Raw packets: NULL. */
     bool (*transmit)(struct unreliable *, struct packet *out, struct iovec *pieces);
 
     /* Reports that the last packet was not sent: the memory of its payload is gone. Raw packets: NULL. */
@@ -39,25 +39,26 @@ struct unreliable_operations {
     /* Moves to the error state for the owner: everything outstanding is flushed. Does not call owner->failed. */
     void (*flush)(struct unreliable *);
 
-    /* The receive that a message has taken and not ended. The operation is NULL if a message is always one packet. */
+    /* The receive that a message has taken and has not ended; or NULL. The operation is NULL if messages are one
+     * packet. */
     const struct recv_wqe *(*open_receive)(const struct unreliable *);
 };
 
 extern const struct unreliable_operations uc_operations, ud_operations, raw_operations;
 
-/* Makes an idle engine. `queue` describes memory of the owner, which outlives the engine. */
+/* Makes an idle common part. `queue` describes memory of the owner, which outlives the engine. */
 void unreliable_initialize(struct unreliable *, struct engine_owner *, const struct send_queue *queue);
 
-/* Ends the work of the last packet, which has left: its memory is the program's again. */
+/* Ends the work that was transmitted, whose memory is the program's again. */
 void unreliable_settle(struct unreliable *);
 
-/* SQD and back: `draining` true starts no new work and raises SQ_DRAINED once all begun work has ended. */
+/* Does what engine_drain does. */
 void unreliable_drain(struct unreliable *, bool draining);
 
 /* Implements the operation `posted`. */
 void unreliable_posted(struct unreliable *);
 
-/* Returns true if work may be transmitted now. In SQD only work that has begun. */
+/* Returns true if work may be transmitted now; in SQD, if it has begun. */
 static inline bool unreliable_is_ready(const struct unreliable *common)
 {
     bool open = common->transmitting && !common->failed && !common->send_error;
@@ -72,17 +73,17 @@ static inline bool unreliable_has_output(const struct unreliable *common)
 
 /* SQE: moves the send side alone to error with the oldest work (IBA 10.3.1 "Send Queue Error"). */
 void unreliable_refuse(struct unreliable *, enum ibv_wc_status, enum reason);
-/* Ends the next work, which can't be sent for this reason, or is scripted. True: it ended with success, and the next
- * one may be sent. */
+/* Ends the next work, which can't be sent for this reason, or is scripted. True: it ended with success, and later work
+ * may be sent. */
 bool unreliable_end(struct unreliable *, const struct send_wqe *, enum ibv_wc_status, enum reason);
 
-/* Reports that the last packet was not sent, as the memory of its payload is gone. The work before it ended when it
+/* Reports that the last packet was not sent, as the memory of its payload is gone. Earlier work ended when the packet
  * was built. */
 void unreliable_unreadable(struct unreliable *);
 
-/* Moves to the error state for the owner: the send queue is flushed. Does not call owner->failed. */
+/* Moves to the error state for the owner: flushes the send queue, and does not call owner->failed. */
 void unreliable_flush(struct unreliable *);
 
-/* Ends a receive with an error of ours, which fails the queue pair. */
+/* Ends a receive with an error of this end, and fails the engine. */
 void unreliable_fail_receive(struct unreliable *, const struct recv_wqe *, enum ibv_wc_status, enum reason,
                              const struct packet *);

@@ -3,7 +3,7 @@
 #include "wire/psn.h"
 
 enum {
-    LEAST = 4,           /* so that a gap mostly shows, by what follows it */
+    LEAST = 4,           /* so that a gap is mostly noticed by the packets after it */
     LEAST_NOTIFIED = 16, /* anybody can forge notifications; lasting congestion also loses packets */
 };
 
@@ -48,7 +48,8 @@ static uint32_t shrunk_by(const struct congestion *congestion, enum congestion_s
 }
 
 /* Returns true for a notification when nothing is in flight, or the window is at the least that notifications may
- * leave. A smaller window must grow, or it would stay the smallest in a queue that is marked while others fill it. */
+ * leave. A smaller window must grow: it would stay the smallest if others fill the queue in which packets are
+ * marked. */
 static bool is_ignored(const struct congestion *congestion, enum congestion_sign sign, uint32_t acked_psn,
                        uint32_t sent_psn)
 {

@@ -10,15 +10,16 @@
 
 struct congestion {
     uint32_t window;     /* packets in flight, at least 1 */
-    uint32_t most;       /* the largest window; equal to `window` at first: it never changes */
+    uint32_t most;       /* the largest window */
     uint32_t threshold;  /* up to here the window grows with each packet, beyond it by one each window */
     uint32_t credit;     /* packets acknowledged since it last grew by one */
     uint32_t shrunk_psn; /* packets before this PSN were in flight when the window last shrank */
-    bool shrunk;         /* the PSN above is valid */
-    bool adapts;
+    bool shrunk;         /* shrunk_psn is valid */
+    bool adapts;         /* false: the window is `most` for ever */
 };
 
-/* Starts with `first` packets, up to `most`; 0: `most`, for ever, on a link that never loses. */
+/* Starts with a window of `first` packets, which grows up to `most`. 0: it is `most` for ever, as the link never
+ * loses. */
 void congestion_start(struct congestion *, uint32_t first, uint32_t most);
 
 /* Notes that this many packets, all before acked_psn, have arrived. */

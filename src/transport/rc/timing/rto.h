@@ -30,5 +30,5 @@ void rto_acknowledged(struct rto *, uint32_t acked_psn, bool waiting, nanos most
 /* Notes a retransmission: for this deadline (`early`) or for another reason. */
 void rto_retransmitted(struct rto *, bool early, nanos most, nanos now);
 
-/* Stops the clock, as nothing is in flight, or an RNR wait has begun. */
+/* Stops the timer, as nothing is in flight, or an RNR wait has begun. */
 void rto_stop(struct rto *);
