@@ -1,4 +1,4 @@
-/* Addresses of the connection manager, which programs bind, resolve and ask for, and routes of packets. */
+/* Addresses that programs bind identifiers to, resolve and ask for, and routes of packets. */
 #pragma once
 
 #include <stdbool.h>
@@ -56,7 +56,7 @@ static inline bool cm_is_mapped(const uint8_t gid[16])
     return grh_is_ipv4(gid);
 }
 
-/* Returns true if it is the wildcard of its family, or no address at all. */
+/* Returns true if the address is the wildcard of its family, or no address at all. */
 static inline bool cm_is_any(const struct cm_address *address)
 {
     static const uint8_t any[16];

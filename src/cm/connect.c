@@ -17,7 +17,7 @@ static void put_private(struct cm_event *event, const struct cm_message *message
     memcpy(event->parameters.private_data, message->private_data + skip, event->parameters.private_length);
 }
 
-/* The depths of the ends are crossed: what one end answers is what the other may request. */
+/* The depths change places: the number of READs that one end answers is the number that the other may request. */
 static void describe_rep(struct cm_event *event, const struct cm_message *message, const struct connection *connection)
 {
     const struct cm_rep *rep = &message->rep;
@@ -209,7 +209,7 @@ static struct cm_event *make_event(struct identifier *listener, struct identifie
     return event;
 }
 
-/* If memory is short, nothing changes, and the peer asks again. */
+/* Without memory nothing changes, and the peer asks again. */
 bool connect_requested(struct identifier *listener, const struct cm_message *message, const struct cm_ip *ip,
                        const struct cm_route *route, nanos now)
 {

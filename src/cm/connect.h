@@ -17,7 +17,7 @@ extern const struct session_operations connect_operations;
 /* The connection of a session; NULL: it is not a connection. */
 struct connection *connect_of(const struct session *);
 
-/* Takes a REQ for this listener, which arrived by `route`; `ip` NULL: without IP addressing. The listener takes the
- * type of queue pair that it asks for, or any. False: no memory. */
+/* Takes a REQ for this listener, which arrived by `route`; `ip` NULL: it has no IP addressing. The new identifier is of
+ * the type of queue pair that the REQ needs. False: no memory. */
 bool connect_requested(struct identifier *listener, const struct cm_message *, const struct cm_ip *ip,
                        const struct cm_route *route, nanos now);

@@ -52,7 +52,7 @@ static void send_and_wait(struct connection *connection, enum connection_state s
     connection->deadline = now + connection->timeout;
 }
 
-/* The timewait is as long as packets of the connection may still be under way (IBA 12.9.8.4). */
+/* The timewait lasts as long as packets of the connection may still be on their way (IBA 12.9.8.4). */
 static void enter_timewait(struct connection *connection, nanos now)
 {
     connection_enter(connection, CONNECTION_TIMEWAIT, now);
@@ -131,7 +131,7 @@ void connection_request(struct connection *connection, const struct cm_req *req,
     send_and_wait(connection, CONNECTION_REQ_SENT, PENDING_REQ, now);
 }
 
-/* The depths of the ends are crossed: what one end answers is what the other may request. */
+/* The depths change places: the number of READs that one end answers is the number that the other may request. */
 void connection_requested(struct connection *connection, const struct cm_message *message, nanos now)
 {
     const struct cm_req *req = &message->req;
@@ -199,7 +199,7 @@ int connection_reject(struct connection *connection, uint16_t reason, const void
         memcpy(connection->parameters.private_data, private_data, length);
     connection->pending |= PENDING_REJ;
     if (sent)
-        enter_timewait(connection, now); /* the peer may have got the REP, and may send packets */
+        enter_timewait(connection, now); /* the peer may have the REP, and may send packets */
     else
         connection_enter(connection, CONNECTION_IDLE, now);
     return 0;
@@ -237,8 +237,8 @@ void connection_abandon(struct connection *connection, nanos now)
     connection->pending |= pending & PENDING_DREQ;
 }
 
-/* Acts on a copy, which reports to no owner. A sent DREQ may be lost, and a DREP as well: no process would repeat it.
- */
+/* Acts on a copy, which reports to no owner. Writes a sent DREQ or DREP again, as it may be lost, and no process would
+ * repeat it. */
 bool connection_goodbye(const struct connection *connection, struct cm_message *message)
 {
     static const struct connection_operations silent = {NULL, NULL, NULL};
@@ -303,7 +303,7 @@ static void receive_mra(struct connection *connection, const struct cm_message *
         now + connection_wait(mra->mra.service_timeout) + connection_wait(connection->agreed.ack_timeout);
 }
 
-/* A REP again: the RTU was lost, or the program has not confirmed yet. */
+/* Takes a repeated REP: the RTU was lost, or the program has not confirmed yet. */
 static void receive_rep_again(struct connection *connection, const struct cm_message *message)
 {
     if (!connection->active || !is_from_peer(connection, message))
@@ -342,7 +342,7 @@ static void receive_rtu(struct connection *connection, const struct cm_message *
     report(connection, CONNECTION_COMPLETE, 0, message);
 }
 
-/* An end that never answered a REQ has no communication ID to reject it with. */
+/* A REJ of a REQ, or of a requester that gave up, need not have the peer's communication ID. */
 static bool may_reject(const struct connection *connection, const struct cm_message *message)
 {
     return message->rej.about == CM_ABOUT_REQ || message->rej.reason == CM_REJECT_TIMEOUT ||
@@ -391,7 +391,7 @@ static void receive_dreq(struct connection *connection, const struct cm_message 
         connection->disconnect_transaction = message->transaction;
         connection->pending |= PENDING_DREP;
         return;
-    default: /* DREQ_RCVD: the program decides when it is answered */
+    default: /* DREQ_RCVD: the program decides when to answer */
         return;
     }
 }
@@ -410,7 +410,7 @@ static void receive_drep(struct connection *connection, const struct cm_message 
         report(connection, CONNECTION_DISCONNECTED, 0, message);
 }
 
-/* A REQ again: the program has not answered yet, or the REP was lost, which its own timer repeats. */
+/* Takes a repeated REQ: the program has not answered yet, or the REP was lost, which is repeated by its timer. */
 static void receive_req_again(struct connection *connection, const struct cm_message *message, nanos now)
 {
     if (connection->state == CONNECTION_REQ_RCVD && !connection->active)

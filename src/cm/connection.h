@@ -34,7 +34,7 @@ enum connection_outcome {
     CONNECTION_ANSWERED,     /* a REP has arrived */
     CONNECTION_REJECTED,     /* status: the reason of the REJ */
     CONNECTION_UNREACHABLE,  /* no answer: status -ETIMEDOUT */
-    CONNECTION_COMPLETE,     /* the passive side has learned that it is established */
+    CONNECTION_COMPLETE,     /* passive: the connection is established */
     CONNECTION_DISCONNECTED, /* status 0, or -ETIMEDOUT: no answer to the DREQ */
     CONNECTION_OVER,         /* its timewait has ended */
 };
@@ -53,7 +53,7 @@ struct connection_operations {
     nanos (*linger)(const struct connection *);
 };
 
-/* Values of an end that both ends know when a connection begins. */
+/* Values of one end, which the messages that make a connection exchange. */
 struct connection_end {
     uint32_t communication_id;
     uint32_t qpn;
@@ -61,7 +61,7 @@ struct connection_end {
     uint64_t guid;
 };
 
-/* A DREQ; a DREP, after which the peer asks for no answer any more. */
+/* The peer has sent a DREQ; a DREP, after which it waits for no answer any more. */
 enum { CONNECTION_DREQ_CAME = 1, CONNECTION_DREP_CAME = 2 };
 
 struct connection {
@@ -72,16 +72,16 @@ struct connection {
     bool abandoned;   /* outcomes are no longer reported */
     bool mra_came;    /* an MRA has arrived for the message that was sent last */
     uint16_t pending; /* messages to send: bits of enum pending (connection_pending.h) */
-    uint8_t parting;  /* what the peer has sent: CONNECTION_DREQ_CAME, CONNECTION_DREP_CAME */
-    uint8_t retries;  /* how often the message that was sent last is still repeated */
+    uint8_t parting;  /* bits: CONNECTION_DREQ_CAME, CONNECTION_DREP_CAME */
+    uint8_t retries;  /* how often the message that was sent last may still be repeated */
     uint8_t max_retries;
     struct connection_end local, remote;
     uint64_t transaction;            /* the REQ's */
     uint64_t disconnect_transaction; /* the DREQ's, ours or the peer's */
     uint32_t agent;                  /* upper half of the transactions that begin here */
-    /* the messages that are sent, and sent again */
+    /* what the messages that are sent, and repeated, are made of */
     struct cm_req req;               /* active */
-    struct cm_parameters parameters; /* CONNECT's, or ACCEPT's */
+    struct cm_parameters parameters; /* of rdma_connect, or of rdma_accept */
     struct cm_ece ece;
     uint8_t target_ack_delay; /* ours */
     struct {
@@ -106,7 +106,7 @@ void connection_initialize(struct connection *, const struct connection_operatio
 /* Active: sends this REQ, with the parameters' private data and `ece`. The owner has set local, transaction and ece. */
 void connection_request(struct connection *, const struct cm_req *, const struct cm_parameters *, nanos now);
 
-/* Passive: takes a REQ. The owner has set local (but for the queue pair's number) and target_ack_delay. */
+/* Passive: takes a REQ. The owner has set local, without the queue pair's number, and target_ack_delay. */
 void connection_requested(struct connection *, const struct cm_message *req, nanos now);
 
 /* Passive: sends the REP, with `ece`. EINVAL: the state is not REQ_RCVD. */
@@ -119,21 +119,21 @@ int connection_confirm(struct connection *, nanos now);
  * is not REP_SENT. */
 int connection_establish(struct connection *, nanos now);
 
-/* Sends a REJ with up to 148 bytes of private data. EINVAL: this end is established already. */
+/* Sends a REJ with up to 148 bytes of private data. EINVAL: the state is not one from REQ_SENT to REP_RCVD. */
 int connection_reject(struct connection *, uint16_t reason, const void *private_data, uint8_t length, nanos now);
 
-/* Sends a DREQ if established, a DREP that is due, or nothing. */
+/* Sends a DREQ if the connection is established, or a DREP if one is due. */
 void connection_disconnect(struct connection *, nanos now);
 
-/* The owner is destroyed: sends the goodbye that the state needs, and reports no more outcomes. The connection is
- * needed until it is finished. */
+/* Called when the owner is destroyed: sends the REJ, DREQ or DREP that the state needs, and reports no more outcomes.
+ * The connection must exist until it is finished. */
 void connection_abandon(struct connection *, nanos now);
 bool connection_is_finished(const struct connection *);
 
-/* Sends again, gives up, or ends the timewait if the deadline has passed. */
+/* Repeats a message, gives up, or ends the timewait if the deadline has passed. */
 void connection_expire(struct connection *, nanos now);
 
-/* The peer's process has ended, so there will be no answer. */
+/* Called when the peer's process has ended: no answer will arrive. */
 void connection_bereave(struct connection *, nanos now);
 
 /* Writes the message that the peer needs if the owner's process ends now: a DREQ, DREP or REJ that ends the connection.

@@ -42,7 +42,7 @@ static void write_rep(const struct connection *connection, struct cm_message *me
     put_private(connection, message);
 }
 
-/* The peer of a REQ that was never answered knows it by our GUID and communication ID only. */
+/* A peer whose answer to our REQ has not arrived knows that REQ by our GUID and communication ID only. */
 static void write_rej(const struct connection *connection, struct cm_message *message)
 {
     message->rej = (struct cm_rej){.about = connection->rejection.about, .reason = connection->rejection.reason};

@@ -67,7 +67,7 @@ static bool is_at(const struct identifier *listener, const struct cm_port *port)
     return !listener->has_port || listener->port.device == port->device;
 }
 
-/* A header without IP addressing is for listeners of AF_IB, and for no others. */
+/* A request without IP addressing is for listeners of AF_IB, and for no others. */
 static bool hears(const struct identifier *listener, const struct cm_ip *ip)
 {
     const struct cm_address *address = &listener->source;
@@ -85,7 +85,7 @@ static bool takes(const struct identifier *listener, uint8_t qp_type)
     return !listener->qp_type || listener->qp_type == qp_type;
 }
 
-/* Finds the listener of a request; NULL: refuse the request with `*reason`. */
+/* Finds the listener of a request; NULL: the request must be refused with *reason. */
 static struct identifier *find_listener(const struct manager *manager, const struct dispatch_datagram *request,
                                         uint64_t service, uint8_t qp_type, const struct cm_ip *ip, uint16_t *reason)
 {
@@ -101,14 +101,14 @@ static struct identifier *find_listener(const struct manager *manager, const str
     return NULL;
 }
 
-/* Messages of one exchange are from one address; the packet's counts. */
+/* All messages of one exchange are from one address: the packet's, not one in the message. */
 static bool came_from_peer(const struct session *session, const struct dispatch_datagram *datagram)
 {
     return !memcmp(session->route.gid, datagram->route.gid, sizeof session->route.gid);
 }
 
-/* A queue pair of that host that has a connection here already: one of the two is from before its restart (IBA
- * 12.9.8.3.1). */
+/* Finds another connection with this queue pair of the peer's host: one of the two is from before that host's restart
+ * (IBA 12.9.8.3.1). */
 static struct session *find_stale(const struct manager *manager, uint64_t guid, uint32_t qpn,
                                   const struct dispatch_datagram *datagram, const struct session *except)
 {
@@ -129,7 +129,7 @@ static void end_stale(struct session *session, nanos now)
     session_settle(session);
 }
 
-/* The connection that a REQ of this communication ID has opened. */
+/* The connection that a REQ with this communication ID has opened. */
 static struct session *find_requested(const struct manager *manager, uint64_t guid,
                                       const struct dispatch_datagram *datagram)
 {
@@ -175,7 +175,7 @@ static bool open_request(struct manager *manager, const struct dispatch_datagram
         return reject(request, reply, CM_ABOUT_REQ, reason);
     if (listener->account.requests >= listener->backlog) {
         identifier_note(listener, EVENT_CM_DROPPED, REASON_CM_BACKLOG, 0);
-        return dispatch_drop(manager, REASON_CM_BACKLOG); /* a repeat may find room */
+        return dispatch_drop(manager, REASON_CM_BACKLOG); /* for a repeat there may be room */
     }
     struct cm_route route = request->route;
     route.flow_label = req->primary.flow_label;
@@ -256,7 +256,7 @@ static bool receive_sidr_req(struct manager *manager, const struct dispatch_data
 
 /* --- replies */
 
-/* The peer of a request that it has given up knows no communication ID of ours; it says its GUID. */
+/* A peer that has given up its request knows no communication ID of ours; its REJ has its GUID. */
 static struct session *find_given_up(const struct manager *manager, const struct dispatch_datagram *datagram)
 {
     const struct cm_rej *rej = &datagram->message.rej;
@@ -277,7 +277,7 @@ static struct session *find_session(const struct manager *manager, const struct 
     return find_given_up(manager, datagram);
 }
 
-/* Another connection with the queue pair that this REP is from. */
+/* Finds another connection with the queue pair that this REP is from. */
 static struct session *find_stale_of_rep(const struct manager *manager, const struct session *session,
                                          const struct dispatch_datagram *datagram)
 {
@@ -375,7 +375,7 @@ void dispatch_expire(struct manager *manager, nanos now)
     timers_expire(&manager->timers, now);
 }
 
-/* Returns true if the program hasn't fetched its request yet. */
+/* Returns true if no program has fetched the request that made the identifier. */
 static bool is_unknown(const struct identifier *identifier)
 {
     return identifier && !identifier->named && identifier->account.queued;

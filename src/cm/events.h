@@ -42,31 +42,31 @@ struct event_account; /* counts the fetched events */
 
 struct cm_event {
     STAILQ_ENTRY(cm_event) next;
-    struct event_account *account;   /* counts the event when it is fetched, and purges it when it is destroyed */
-    struct event_account *secondary; /* likewise: the event's multicast join, or NULL */
+    struct event_account *account;   /* the identifier's, which counts the event when it is fetched */
+    struct event_account *secondary; /* the multicast membership's, which counts it, too; or NULL */
     struct event_account *requested; /* CM_CONNECT_REQUEST: the new identifier's, which moves along; else NULL */
-    uint64_t uid;                    /* the program's name of the event's object, and its number */
-    uint32_t number;
+    uint64_t uid;                    /* the program's name of the identifier or membership */
+    uint32_t number;                 /* the number of that, or of the new identifier */
     enum cm_event_kind kind;
     int status;
-    bool datagram;                   /* `parameters` are a datagram service's, with `route` if it has a peer */
+    bool datagram;                   /* `parameters` are a datagram service's, and has_route means that it has a peer */
     uint64_t argument;               /* CM_USER, CM_INTERNAL */
-    struct cm_parameters parameters; /* length 0 and zeros without parameters */
+    struct cm_parameters parameters; /* zeros in an event without parameters */
     struct cm_ece ece;
-    struct cm_route
-        route; /* CM_UNREACHABLE: the route of the requests; CM_ADDR_ERROR: `gid` alone; both without has_route */
+    /* CM_UNREACHABLE: the route of the requests; CM_ADDR_ERROR: `gid` alone; has_route is false for both */
+    struct cm_route route;
     bool has_route;
 };
 
 struct event_account {
     struct event_queue *queue;
     uint32_t queued;   /* in the queue */
-    uint32_t requests; /* events of kind CM_CONNECT_REQUEST */
+    uint32_t requests; /* of these, events of kind CM_CONNECT_REQUEST */
     uint32_t fetched;  /* ever */
 };
 
 struct event_queue_operations {
-    /* The queue is longer, or shorter, by one; not called by event_fetch. */
+    /* Called when the queue has got longer, or shorter, by one event; not by event_fetch. */
     void (*added)(struct event_queue *);
     void (*removed)(struct event_queue *);
 };
@@ -86,9 +86,9 @@ void event_push(struct cm_event *);
 struct cm_event *event_fetch(struct event_queue *);
 
 /* Takes the first event that concerns the account (in any of the three ways) out of its queue, uncounted; the caller
- * owns it. NULL: there is no such event. */
+ * owns the event. NULL: there is no such event. */
 struct cm_event *event_purge(struct event_account *);
 
-/* Moves the account to that queue; its waiting events move to the end, in their order, and so do the new identifiers of
- * requests among them. */
+/* Moves the account to that queue. Its waiting events move to the end, in their order, and the accounts of new
+ * identifiers among them move along. */
 void event_move(struct event_account *, struct event_queue *);

@@ -23,10 +23,10 @@ const char *identifier_state_name(enum identifier_state state)
     return state < IDENTIFIER_STATES ? names[state] : "unknown";
 }
 
-/* A membership in a multicast group. It belongs to its identifier and ends with it. */
+/* A membership in a multicast group. It belongs to an identifier and ends with that. */
 struct membership {
     struct identifier *identifier;
-    struct hash_entry by_number; /* among the identifiers, with a key above theirs */
+    struct hash_entry by_number; /* in the table of identifiers, with a key above theirs */
     struct event_account account;
     LIST_ENTRY(membership) siblings;
 };
@@ -35,7 +35,7 @@ static const uint64_t membership_key = 1ull << 32;
 
 /* --- refusals */
 
-/* `values` has the arguments of a function with `format`, which the caller's REFUSE is in. */
+/* The body of a function with parameters `error`, `reason`, `format` and the arguments of the format. */
 #define REFUSE(manager, ...)                                                                                           \
     const struct manager_refusal refusal = {.error = error, .reason = reason, __VA_ARGS__};                            \
     va_list values;                                                                                                    \
@@ -101,7 +101,7 @@ struct identifier *identifier_of(const struct manager *manager, const struct has
     return entry->key >= membership_key ? NULL : identifier_find(manager, (uint32_t)entry->key);
 }
 
-/* The type of queue pair of a port space; if it has several, the program chooses. */
+/* Writes the type of queue pair that a port space has; if it has several, *qp_type stays the program's choice. */
 static int choose_type(struct manager *manager, uint16_t space, uint8_t *qp_type)
 {
     switch (space) {
@@ -169,7 +169,7 @@ static void unbind(struct identifier *identifier)
     identifier->state = IDENTIFIER_IDLE;
 }
 
-/* Requests among the events have separate identifiers, which no program will ever get. */
+/* Purges events, and destroys the identifiers of requests among them, which no program will ever get. */
 static void purge_events(struct identifier *identifier, nanos now)
 {
     struct cm_event *event;
@@ -232,7 +232,7 @@ static struct identifier *find_of_queue(const struct hash_entry *entry, const st
     return NULL;
 }
 
-/* Destroying one may destroy others: requests that no program has fetched. */
+/* Destroying an identifier may destroy others: those of requests that no program has fetched. */
 void identifiers_destroy(struct manager *manager, struct event_queue *queue, nanos now)
 {
     struct identifier *identifier;
@@ -241,7 +241,7 @@ void identifiers_destroy(struct manager *manager, struct event_queue *queue, nan
             identifier_destroy(identifier, now);
 }
 
-/* Identifiers that no program has accepted yet have no event: no program knows them. */
+/* Identifiers that no program has accepted yet get no event: no program knows them. */
 static void tell_of_device(struct hash_entry *entry, unsigned device, enum cm_event_kind kind)
 {
     struct identifier *identifier = container_of(entry, struct identifier, by_number);
@@ -334,7 +334,7 @@ static int reserve(struct identifier *identifier)
     return error;
 }
 
-/* A service ID of AF_IB says by itself which port space it is of. */
+/* The port space that a service ID of AF_IB names; 0: not one that this identifier may use. */
 static uint16_t space_of(uint16_t own, uint64_t service, uint64_t mask)
 {
     static const uint16_t spaces[] = {CM_SPACE_IB, CM_SPACE_TCP, CM_SPACE_UDP};

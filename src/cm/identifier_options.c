@@ -1,4 +1,4 @@
-/* Options that programs set of an identifier, and the path that they choose for it. */
+/* Options of an identifier that programs set, and the path that they choose for it. */
 #include <errno.h>
 
 #include "cm/identifier.h"
@@ -41,7 +41,7 @@ int identifier_set_ack_timeout(struct identifier *identifier, uint8_t timeout)
 
 /* --- a path */
 
-/* The next hop's address belongs to the resolved GIDs, so a path between others can't be taken. */
+/* The next hop's address belongs to the resolved GIDs, so a path between other GIDs can't be taken. */
 static bool is_between(const struct chosen_path *path, const struct cm_route *route)
 {
     return !memcmp(path->source, route->from.gid, 16) && !memcmp(path->destination, route->gid, 16);

@@ -29,8 +29,8 @@ uint64_t manager_random(struct manager *manager)
     return x ^ x >> 31;
 }
 
-/* A communication ID that no session has. The low 24 bits are of the process's own block of numbers, by which answers
- * find the process; the high ones count. */
+/* A communication ID that no session has. The low 24 bits are one of the process's block of numbers, by which answers
+ * find the process; the high bits count. */
 static uint32_t new_communication_id(struct manager *manager)
 {
     uint32_t id;

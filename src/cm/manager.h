@@ -20,7 +20,7 @@ struct session;
 
 struct manager_refusal {
     const struct identifier *identifier; /* the identifier that the command names, or NULL */
-    const struct cm_address *address;    /* the address that it is about, or NULL */
+    const struct cm_address *address;    /* the address that the refusal is about, or NULL */
     bool usual;                          /* programs make such a call to learn what they can have */
     int error;
     enum reason reason;
@@ -32,20 +32,19 @@ struct manager_operations {
     void *(*allocate)(struct manager *, size_t);
     void (*release)(struct manager *, void *);
 
-    /* Finds the port of this address, which is not a wildcard; its device is CM_NOWHERE for a loopback address that is
-     * no port's own. EADDRNOTAVAIL: not an address of this host. ENODEV: it has no device. It has logged why; so do
-     * bind_port and listen_port. */
+    /* Finds the port of this address, which is not a wildcard; the port's device is CM_NOWHERE for a loopback address
+     * that is no device's own. EADDRNOTAVAIL: not an address of this host. ENODEV: no device serves the address. This
+     * function, bind_port and listen_port have logged why they fail. */
     int (*find_port)(struct manager *, const struct cm_address *, struct cm_port *);
 
-    /* Finds the route to the destination: from that port (NULL: from any that leads there) and that source (a wildcard:
-     * one that suits; it is written back, without its port). ENETUNREACH, EHOSTUNREACH: the host has no route. ENODEV:
-     * the route leads to no device. EAGAIN: the neighbour on it has been asked for and not answered yet. */
+    /* Finds the route to the destination from this port (NULL: from any port that leads there) and this source (for a
+     * wildcard one that suits is found and written back, without its port). ENETUNREACH, EHOSTUNREACH: the host has no
+     * route. ENODEV: the route leads over no device. EAGAIN: the neighbour on the route has not answered yet. */
     int (*find_route)(struct manager *, const struct cm_port *, struct cm_address *source,
                       const struct cm_address *destination, struct cm_route *);
 
-    /* Returns true if this search of an identifier gets no answer, as a test wants it: CM_ROUTE_ERROR or
-     * CM_MULTICAST_ERROR would report that, and the address is the destination or the group. NULL: it always gets one.
-     */
+    /* Returns true if this search must get no answer, because a test wants it so. `kind` is the event that reports it,
+     * CM_ROUTE_ERROR or CM_MULTICAST_ERROR, the address is the destination or the group. NULL: no search is lost. */
     bool (*loses)(struct manager *, unsigned kind, const struct cm_address *);
 
     /* The host's table of ports: enters the identifier's source address (port 0: a free one is chosen and written to
@@ -54,26 +53,27 @@ struct manager_operations {
     int (*listen_port)(struct manager *, struct identifier *);
     void (*release_port)(struct manager *, struct identifier *);
 
-    /* A session has changed; is released. */
+    /* Called when a session has changed, and before it is released. */
     void (*note)(struct manager *, struct session *);
     void (*forget)(struct manager *, struct session *);
 
-    /* Logs why a command is refused (events/refusal.h); the text has its numbers. */
+    /* Logs why a command is refused (events/refusal.h); the text has the numbers of that case. */
     void (*refuse)(struct manager *, const struct manager_refusal *, const char *format, va_list);
 
-    /* Notes a message of no use that has arrived: REASON_CM_BACKLOG to REASON_CM_UNEXPECTED. The
-     * identifier that it was for, and the message: NULL, if that says nothing. */
+    /* Notes a message of no use that has arrived: REASON_CM_BACKLOG to REASON_CM_UNEXPECTED. The identifier is the one
+     * that the message was for; both are NULL if it was for no identifier. */
     void (*drop)(struct manager *, enum reason, const struct identifier *, const struct cm_message *);
 
     /* Time that is added to a connection's timewait. NULL: no time. */
     nanos (*linger)(struct manager *);
 
-    /* Reports an event of events/events.def, with its fields, of the connection with this communication ID. NULL: not
-     * reported. */
+    /* Reports an event of events/events.def, with its fields, of the connection with this communication ID. NULL: such
+     * events are not reported. */
     void (*event)(struct manager *, uint32_t communication_id, enum event, uint64_t a, uint64_t b);
 
     /* Reports an event of an identifier; the owner may keep it in identifier->told. `a` is the kind (enum
-     * cm_event_kind) of an event for the program, the name of a message or a state. NULL: not reported. */
+     * cm_event_kind) of an event for the program, or the name of a message or a state. NULL: such events are not
+     * reported. */
     void (*happened)(struct manager *, struct identifier *, enum event, uint64_t a, uint64_t b);
 };
 
@@ -88,7 +88,7 @@ struct session_operations {
     void (*abandon)(struct session *, nanos now);            /* its identifier is destroyed: says goodbye */
     /* The message that the peer needs if this process ends now; false: it needs no message. */
     bool (*goodbye)(const struct session *, struct cm_message *);
-    bool (*is_finished)(const struct session *); /* no identifier, nothing left: may be released */
+    bool (*is_finished)(const struct session *); /* it has no identifier and nothing to do: it may be released */
 };
 
 struct session {
@@ -139,7 +139,7 @@ struct manager_settings {
 
 void manager_initialize(struct manager *, const struct manager_operations *, const struct manager_settings *);
 
-/* Releases all sessions, which must have no identifiers any more, without a message. */
+/* Releases all sessions, which must have no identifiers any more; sends no message. */
 void manager_end(struct manager *);
 
 uint64_t manager_random(struct manager *);
@@ -155,19 +155,19 @@ static inline bool manager_loses(struct manager *manager, unsigned kind, const s
 struct session *session_open(struct manager *, struct identifier *, const struct cm_route *, size_t size,
                              const struct session_operations *);
 
-/* Makes the session findable by the peer's values, too. */
+/* Lets the session be found by these values of the peer, too. */
 void session_know_remote(struct session *, uint64_t guid, uint32_t remote_id, uint32_t qpn);
 
-/* Makes a resolution findable by the peer's address, which is in `route`, and its RequestID. */
+/* Lets a resolution be found by the peer's address, which is in its route, and the RequestID. */
 void session_know_request(struct session *, uint32_t request);
 
-/* Call it after everything that may have changed a session: sends its output, and releases it if it is finished. A
- * session without an identifier must not be used afterwards. */
+/* Called after everything that may have changed a session: queues it for output and sets its timer, or releases it if
+ * it is finished. A session without an identifier must not be used afterwards. */
 void session_settle(struct session *);
 
 struct session *manager_find_local(const struct manager *, uint32_t local_id);
 
-/* The first session after `after` (NULL: of all) that may be the wanted one: the caller compares. */
+/* The first session after `after` (NULL: of all) that may be the wanted one: the caller compares these values. */
 struct session *manager_find_remote(const struct manager *, uint64_t guid, uint32_t remote_id,
                                     const struct session *after);
 struct session *manager_find_request(const struct manager *, const uint8_t gid[16], uint32_t request,

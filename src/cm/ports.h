@@ -1,4 +1,4 @@
-/* Port numbers of the host: decides which of them an identifier may have beside the claims of others. They are separate
+/* Decides which port number of the host an identifier may have beside the claims of others. These numbers are separate
  * from TCP's and UDP's. Pure; the owner keeps the list of claims. */
 #pragma once
 
@@ -16,9 +16,9 @@ struct ports_range {
     uint16_t low, high;
 };
 
-/* Returns whether the claim may be made beside others, all of one space and port. 0: yes; EADDRINUSE: another claim has
- * that very address; EADDRNOTAVAIL: one of the two is for all addresses. `reuse` false: a conflict even if both said
- * REUSEADDR. */
+/* Returns 0 if the claim may be made beside the others, all of one space and port; EADDRINUSE: another claim has the
+ * same address; EADDRNOTAVAIL: one of the two is for all addresses. `reuse` false: REUSEADDR of both does not avoid the
+ * conflict. */
 int ports_conflict(const struct port_claim *const *others, unsigned count, const struct port_claim *wanted, bool reuse);
 
 /* Returns true if the port may be shared, because no peer could mistake one claim for another. */

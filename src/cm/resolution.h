@@ -1,5 +1,5 @@
 /* Resolving a service ID to a queue pair of a datagram service (SIDR, IBA volume 1, 12.11): one request and its reply.
- * Pure as connection.h; each side has a struct resolution. */
+ * Each side has a struct resolution. Pure, as connection.h says. */
 #pragma once
 
 #include <stdbool.h>
@@ -32,7 +32,7 @@ struct resolution {
     bool pending;   /* a message is to be sent */
     uint8_t retries;
     uint64_t transaction;
-    uint32_t request; /* RequestID: ours when active, else the peer's */
+    uint32_t request; /* RequestID: active, ours; passive, the peer's */
     uint64_t service;
     struct cm_parameters parameters; /* the request's, or the reply's */
     struct cm_ece ece;
@@ -42,7 +42,7 @@ struct resolution {
 
 void resolution_initialize(struct resolution *, const struct resolution_operations *);
 
-/* Active: sends the request, and repeats it up to `repeats` times, at most 15, until an answer arrives. The private
+/* Active: sends the request, and repeats it up to `retries` times, at most 15, until an answer arrives. The private
  * data begins with the header that the request needs. */
 void resolution_ask(struct resolution *, uint64_t service, uint64_t transaction, uint32_t request,
                     const struct cm_parameters *, unsigned retries, nanos now);
@@ -50,20 +50,21 @@ void resolution_ask(struct resolution *, uint64_t service, uint64_t transaction,
 /* Passive: takes a request. */
 void resolution_asked(struct resolution *, const struct cm_message *);
 
-/* Passive: answers with the status; the queue pair counts only with CM_SIDR_VALID. EINVAL: it is answered already. */
+/* Passive: answers with the status; the queue pair counts only with CM_SIDR_VALID. EINVAL: the state is not RCVD. */
 int resolution_answer(struct resolution *, enum cm_sidr_status, const struct cm_parameters *);
 
-/* The owner is destroyed: a request without an answer is rejected. */
+/* Called when the owner is destroyed: rejects a request that has no answer yet. */
 void resolution_abandon(struct resolution *, nanos now);
-/* Writes the rejection that an unanswered request needs if the owner's process ends now; false: there is none. Changes
- * nothing. */
+/* Writes the rejection that a request without an answer needs if the owner's process ends now; false: no such request.
+ * Changes nothing. */
 bool resolution_goodbye(const struct resolution *, struct cm_message *);
 bool resolution_is_finished(const struct resolution *);
 
-/* The peer's process has ended. */
+/* Called when the peer's process has ended: no answer will arrive. */
 void resolution_bereave(struct resolution *, nanos now);
 
-/* Takes a reply when active; when passive the same request again, which then is answered again. */
+/* Takes a reply (active), or the same request again, which is then answered again (passive). False: it changed
+ * nothing. */
 bool resolution_receive(struct resolution *, const struct cm_message *, nanos now);
 void resolution_expire(struct resolution *, nanos now);
 bool resolution_transmit(struct resolution *, struct cm_message *);

@@ -124,7 +124,7 @@ static int accept_request(struct identifier *identifier, const struct cm_paramet
     return answer_request(identifier, CM_SIDR_VALID, &own);
 }
 
-/* Nothing needs a confirmation; Linux answers the request, if there is one. */
+/* A resolution needs no confirmation; as on Linux, the call answers a request, if there is one. */
 static int confirm_nothing(struct identifier *identifier, nanos now)
 {
     static const struct cm_parameters none = {.qkey = CM_QKEY};

@@ -1,4 +1,4 @@
-/* Identifiers of datagram services: connecting one resolves a service to a queue pair. */
+/* Identifiers of datagram services: to connect one is to resolve a service to a queue pair. */
 #pragma once
 
 #include "cm/resolution.h"
@@ -17,6 +17,6 @@ extern const struct session_operations resolve_operations;
 /* The resolution of a session; NULL: it is not a resolution. */
 struct resolution *resolve_of(const struct session *);
 
-/* Takes a SIDR_REQ for this listener, as connect_requested does a REQ. */
+/* Takes a SIDR_REQ for this listener, as connect_requested takes a REQ. */
 bool resolve_requested(struct identifier *listener, const struct cm_message *, const struct cm_ip *ip,
                        const struct cm_route *route);

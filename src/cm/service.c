@@ -17,7 +17,8 @@ static int refuse_private(const struct identifier *identifier, unsigned length, 
                              limit);
 }
 
-/* Refuses a call for which the session is in another state, or (_usual) already in the state that it leads to. */
+/* Refuses a call for which the session is in a wrong state, or (EISCONN) already in the state to which the call
+ * leads. */
 static int refuse_session(const struct identifier *identifier, int error)
 {
     const struct service_operations *service = service_of(identifier);

@@ -6,14 +6,15 @@
 #include "cm/identifier.h"
 
 struct service_operations {
-    /* The most bytes of the program's private data, which callers of the functions respect: in the first message, with
-     * and without the header of IP addressing; in accepting and in rejecting. */
+    /* The most bytes of private data, which callers of the functions respect: in a request, where a header of IP
+     * addressing counts; in accepting; in rejecting. */
     uint8_t request_private, accept_private, reject_private;
     const char *(*state)(const struct session *); /* the state's name */
-    /* The reason of the REJ by which the peer ended it; 0: there was no REJ. NULL: the service has no REJ. */
+    /* The reason of the REJ by which the peer ended the session; 0: no REJ. NULL: the service has no REJ. */
     uint16_t (*rejected)(const struct session *);
 
-    /* Return 0; ENOMEM; or, with nothing changed or logged, EINVAL: the session is in another state, EISCONN. */
+    /* Return 0; ENOMEM; EINVAL: the session is in another state; EISCONN: it is established. Then nothing was changed,
+     * or logged. */
     int (*connect)(struct identifier *, const struct cm_parameters *, const struct cm_ece *, nanos now);
     int (*accept)(struct identifier *, const struct cm_parameters *, const struct cm_ece *, nanos now);
     int (*confirm)(struct identifier *, nanos now);
@@ -22,9 +23,9 @@ struct service_operations {
     int (*establish)(struct identifier *, nanos now);
 };
 
-/* The operations of sessions of a service, SERVICE_operations, by the functions of their exchange (EXCHANGE_receive and
- * so on); SERVICE_of, which returns a session's exchange; and open_session, which opens one for an identifier, or
- * returns NULL without memory. */
+/* Defines the operations of sessions of a service, SERVICE_operations, which call the functions of the session's
+ * exchange (EXCHANGE_receive and so on); SERVICE_of, which returns a session's exchange; and open_session, which opens
+ * a session for an identifier, or returns NULL without memory. */
 #define SESSION_OPERATIONS(service, exchange)                                                                          \
     static struct exchange *exchange_of(const struct session *session)                                                 \
     {                                                                                                                  \
@@ -88,5 +89,5 @@ int service_confirm(struct identifier *, nanos now);
 int service_reject(struct identifier *, uint8_t reason, const void *private_data, uint8_t length, nanos now);
 int service_disconnect(struct identifier *, nanos now);
 
-/* Notes an asynchronous event of the program's queue pair: IBV_EVENT_COMM_EST replaces the peer's last message. */
+/* Takes an asynchronous event of the program's queue pair: IBV_EVENT_COMM_EST replaces the peer's RTU. */
 int service_notify(struct identifier *, enum ibv_event_type, nanos now);

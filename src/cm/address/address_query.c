@@ -8,7 +8,7 @@
 
 enum { DEFAULT_LIFETIME = 18 };
 
-/* An identifier without a source is bound to the wildcard, with the scope of the destination, as in Linux: then the
+/* Binds an identifier without a source to the wildcard, with the scope of the destination, as Linux does: then the
  * address that is found can be bound again. */
 static int bind_for(struct identifier *identifier, const struct cm_address *source,
                     const struct cm_address *destination)
@@ -44,11 +44,11 @@ static void end_query(struct identifier *identifier, int error)
     struct cm_event *event = identifier_event(identifier, error ? CM_ADDR_ERROR : CM_ADDR_RESOLVED, -error);
     if (!event)
         return;
-    memcpy(event->route.gid, identifier->query.destination.gid, sizeof event->route.gid); /* no route may be found */
+    memcpy(event->route.gid, identifier->query.destination.gid, sizeof event->route.gid); /* also without a route */
     event_push(event);
 }
 
-/* Neighbours of a network answer within a fraction of a millisecond; a later question costs less and finds more. */
+/* Neighbours on a network answer within a fraction of a millisecond; later questions are farther apart. */
 static void ask_again(struct identifier *identifier, nanos now)
 {
     nanos next = now + nanos_backoff(identifier->query.asked++), until = identifier->query.until;
@@ -84,7 +84,7 @@ static int may_resolve(const struct identifier *identifier, const struct cm_addr
     return 0;
 }
 
-/* A destination that no device leads to is an event; one that the host has no route to is an error of the call. */
+/* A destination that no device leads to gives an event; one that the host has no route to is an error of the call. */
 int address_query_start(struct identifier *identifier, const struct cm_address *source,
                         const struct cm_address *destination, uint32_t milliseconds, nanos now)
 {

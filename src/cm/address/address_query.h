@@ -1,5 +1,5 @@
 /* rdma_resolve_addr: finds the route to the destination, and whether the first neighbour on it is there. Pure, as
- * identifier.h. */
+ * manager.h says. */
 #pragma once
 
 #include "cm/identifier.h"

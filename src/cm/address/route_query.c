@@ -5,7 +5,8 @@
 #include "base/container.h"
 #include "base/time_scale.h"
 
-/* Flows are to take different ways through a network (Linux's choice, and RoCEv2's for UDP source ports). */
+/* Different flows should take different ways through a network. Linux chooses labels so, and RoCEv2 UDP source
+ * ports. */
 static uint32_t choose_flow_label(const struct identifier *identifier)
 {
     enum { LABEL_MASK = 0xfffff };
@@ -24,7 +25,7 @@ static void route_query_answer(struct identifier *identifier)
     identifier_tell(identifier, CM_ROUTE_RESOLVED, 0);
 }
 
-/* The route may be looked for again, as in Linux. */
+/* Afterwards the program may look for the route again, as on Linux. */
 static void route_query_expired(struct timer *timer, nanos now)
 {
     struct identifier *identifier = container_of(timer, struct identifier, query.timer);

@@ -3,6 +3,6 @@
 
 #include "cm/identifier.h"
 
-/* The attributes for the transition to this state, and their mask of enum ibv_qp_attr_mask. EINVAL: the identifier has
- * no device yet, or its connection has not got there, or has ended. */
+/* Writes the attributes for the transition to this state, and their mask of enum ibv_qp_attr_mask. EINVAL: the
+ * identifier has no device yet, or its connection can't have them yet, or has ended. */
 int attributes_of(const struct identifier *, enum ibv_qp_state, struct ibv_qp_attr *, int *mask);
