@@ -80,9 +80,9 @@ static void send_reply(struct process *process, struct link *link, const struct 
         traffic_dropped(&process->traffic, REASON_PACKET_UNSENT, "qp 1: %s", strerror(error));
 }
 
-/* Replies to the sender's address, not to one in the message. The address may be forged, so replies are limited in
- * number, and no reply is longer than its request. A reply to `softverbs ping` is as long, as that measures what the
- * path carries. */
+/* Replies to the sender's address, not to one in the message. The address may be forged, so the number of replies is
+ * limited, and a reply is no longer than its request. It is as long, since `softverbs ping` measures what the path
+ * carries. */
 static void answer(struct process *process, const struct device *device, const struct udp_arrival *arrival,
                    const struct cm_message *reply)
 {
@@ -110,7 +110,7 @@ static bool answer_for_nobody(const struct cm_message *message, struct cm_messag
         reply->attribute = CM_REJ;
         reply->rej = (struct cm_rej){.about = CM_ABOUT_REQ, .reason = CM_REJECT_INVALID_SERVICE};
         return true;
-    case CM_DREQ: /* its process has ended: the peer may stop asking */
+    case CM_DREQ: /* the process has ended: the peer may stop asking */
         reply->attribute = CM_DREP;
         reply->local_id = message->remote_id;
         return true;
@@ -165,7 +165,7 @@ static void reply_to(struct process *process, const struct device *device, const
     answer(process, device, arrival, reply);
 }
 
-/* No program listens for the request; one may in a moment. */
+/* Takes a request for which no program listens: one may do so in a moment. */
 static void refuse_request(struct process *process, const struct device *device, const struct udp_arrival *arrival,
                            const struct cm_message *message)
 {
@@ -177,7 +177,7 @@ static void refuse_request(struct process *process, const struct device *device,
         answer(process, device, arrival, &reply);
 }
 
-/* Passes it to the programs of this process; false: no program takes it. */
+/* Gives the message to the programs of this process; false: no program takes it. */
 static bool give_to_programs(struct process *process, const struct device *device, const struct udp_arrival *arrival,
                              const struct cm_message *message)
 {
@@ -190,7 +190,7 @@ static bool give_to_programs(struct process *process, const struct device *devic
     return taken != CM_UNKNOWN;
 }
 
-/* Passes the packet on; without room it is lost, as on a network. */
+/* Forwards the packet; without room it is lost, as on a network. */
 static bool give_to_process(struct process *process, struct peer *peer, const struct udp_arrival *arrival)
 {
     if (!forward_to(peer, arrival))
@@ -199,7 +199,7 @@ static bool give_to_process(struct process *process, struct peer *peer, const st
     return true;
 }
 
-/* Passes it to the process whose program takes it; false: no program does. */
+/* Gives the message to the process whose program takes it; false: no program does. */
 static bool give_to_taker(struct process *process, const struct device *device, const struct udp_arrival *arrival,
                           const struct cm_message *message, bool forwarded)
 {
@@ -226,7 +226,7 @@ static void take_request(struct process *process, const struct device *device, c
         drop(process, arrival, REASON_MAD_NOT_SERVED);
 }
 
-/* Passes it to the asker, which is not the connection manager; false: no asker waits for it. */
+/* Gives the message to the asker (gsi.h); false: the asker does not wait for it. */
 static bool give_to_asker(struct process *process, const struct udp_arrival *arrival, const struct cm_message *message,
                           const uint8_t *forwarded)
 {
@@ -241,7 +241,7 @@ static bool give_to_asker(struct process *process, const struct udp_arrival *arr
 }
 
 /* A REJ of a requester that has given up its request has no communication ID of ours: any process of the host may have
- * got that. */
+ * got the request. */
 static void take_farewell(struct process *process, const struct device *device, const struct udp_arrival *arrival,
                           const struct cm_message *message, bool forwarded)
 {

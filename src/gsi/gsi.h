@@ -1,9 +1,9 @@
 /* The general services interface: the packets from the network for queue pair 1 (IBA 13.5), which are messages of the
  * communication manager. All processes of the host share the port, and any process may receive any datagram. A request
- * is for the process whose program listens at that service; if no program does, the receiving process replies so, as
- * every process would, which shows other hosts that an endpoint is there (`softverbs ping`). A reply is for its
- * requester: it echoes the number that the requester chose, RequestID or communication ID, and a process chooses that
- * among its own queue pair numbers. So replies find their process like packets for queue pairs do. */
+ * is for the process whose program listens at that service; if no program does, the receiving process replies that, as
+ * any process would, which shows other hosts that an endpoint is there (`softverbs ping`). A reply is for its
+ * requester: it has the number that the requester chose, RequestID or communication ID, and a process chooses this
+ * among its own queue pair numbers. So replies find their process as packets for queue pairs do. */
 #pragma once
 
 #include "base/bucket.h"
@@ -19,7 +19,7 @@ void gsi_receive(struct process *, const struct udp_arrival *, const uint8_t *fo
 
 struct gsi_asker;
 
-/* The process's part. */
+/* Each process's part of the interface. */
 struct gsi {
     struct bucket answers;   /* limits answers to the network; under process->progress */
     struct gsi_asker *asker; /* waits for answers of other hosts, or NULL; under process->progress */
@@ -28,8 +28,8 @@ struct gsi {
 
 /* A requester that asks other hosts. */
 struct gsi_asker {
-    uint32_t first; /* the first of NODE_BLOCK numbers, its RequestIDs */
-    /* Takes a reply with one of these numbers. False: no requester waits for it. `length`: of the reply's payload.
-     * Under process->progress. */
+    uint32_t first; /* the first of NODE_BLOCK numbers, which are its RequestIDs */
+    /* Takes a reply with one of these numbers, whose payload has this length. False: the requester does not wait for
+     * it. Under process->progress. */
     bool (*take)(struct gsi_asker *, const struct cm_message *, uint32_t length);
 };

@@ -18,7 +18,7 @@ static const uint64_t service = (uint64_t)0x10 << 56 | (uint64_t)IDENTITY_VENDOR
 struct gsi_client {
     struct gsi_asker asker;
     struct process *process;
-    uint32_t cookie; /* so that only a host that was asked can answer */
+    uint32_t cookie; /* a random number in each question, so that only a host that was asked can answer */
     int fd;
 };
 

@@ -1,4 +1,4 @@
-/* The endpoint of queue pair 1: it gives packets from a network to the general services interface, packets from a
+/* The endpoint of queue pair 1: gives packets from a network to the general services interface, and packets from a
  * process of this host to the connection manager. */
 #pragma once
 

@@ -5,7 +5,7 @@
 #include "gsi/gsi.h"
 #include "process/port.h"
 
-/* No GID of a group begins like the name of an interface. */
+/* The group's name is the interface's, with which no GID of a multicast group begins. */
 static void name_port(const struct device *device, uint8_t name[16])
 {
     _Static_assert(sizeof device->interface == 16, "as long as a GID");
@@ -13,7 +13,8 @@ static void name_port(const struct device *device, uint8_t name[16])
     memcpy(name, device->interface, strlen(device->interface));
 }
 
-/* If the list is full, other processes do not find this one, but it still answers what the kernel gives it. */
+/* If the list of groups is full, other processes do not find this one, but it still answers what the kernel gives
+ * it. */
 int served_open(struct process *process, const struct device *device)
 {
     uint8_t name[16];

@@ -1,5 +1,5 @@
-/* Which processes of the host answer for queue pair 1 on a device's port: the host's list of multicast groups has them
- * as members of a group that is named after the interface. */
+/* The processes of the host that answer for queue pair 1 on a device's port. The host's list of multicast groups has
+ * them as members of a group that is named after the interface. */
 #pragma once
 
 #include "ipc/node.h"

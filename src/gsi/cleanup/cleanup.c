@@ -24,10 +24,10 @@ static const nanos retry_after = 10 * NANOS_SECOND; /* a start that failed may s
 
 struct cleanup {
     struct cleanup_shared *shared;   /* NULL: no memory */
-    int held;                        /* the pipe that closes with the program; -1: there is no process */
-    ino_t held_inode;                /* the program may have closed it, and have another file there */
-    uint32_t free_count;             /* of the records that are free: */
-    uint16_t free[CLEANUP_SESSIONS]; /* their places */
+    int held;                        /* the pipe that closes with the program; -1: there is no cleanup process */
+    ino_t held_inode;                /* the pipe's: the program may have closed it, and have another file there */
+    uint32_t free_count;             /* number of free records */
+    uint16_t free[CLEANUP_SESSIONS]; /* the places of these */
     int told;                        /* the errno that was logged last */
     nanos retry_at;                  /* after a failure */
 };
@@ -67,7 +67,7 @@ static int map_memory(struct cleanup_shared **to, int *fd)
     return 0;
 }
 
-/* Moves the records, at their places, into separate memory for each process. */
+/* Moves the records into new memory for a new cleanup process; each keeps its place. */
 static int renew_memory(struct cleanup *cleanup, int *fd)
 {
     uint32_t used = CLEANUP_SESSIONS - cleanup->free_count;
@@ -108,14 +108,14 @@ static void hold(struct cleanup *cleanup, int fd)
     cleanup->held_inode = status.st_ino;
 }
 
-/* A user may have killed it, and the program may close all descriptors. */
+/* Returns true if there is no cleanup process: a user may have killed it, and the program may have closed the pipe. */
 static bool is_gone(const struct cleanup *cleanup)
 {
     struct pollfd end = {.fd = cleanup->held};
     return !holds(cleanup) || (poll(&end, 1, 0) > 0 && end.revents & (POLLERR | POLLNVAL));
 }
 
-/* A cause is logged once, until the next failure has another. */
+/* Logs a cause once, until a failure has another cause. */
 static void log_failure(struct cleanup *cleanup, int error, const char *why, nanos now)
 {
     if (cleanup->told != error)
@@ -141,7 +141,7 @@ static void start_process(struct cleanup *cleanup, nanos now)
         hold(cleanup, held);
 }
 
-/* Returns true if the process ended before it read the records. Another one would, too. */
+/* Returns true if the cleanup process ended before it was ready. Another one would, too. */
 static bool has_failed(const struct cleanup *cleanup)
 {
     return holds(cleanup) && !atomic_load(&cleanup->shared->lives);
@@ -173,7 +173,8 @@ static struct cleanup *make(void)
     return cleanup;
 }
 
-/* Counts the record first: a process without sessions for a while ends, and sets CLEANUP_OVER in the count. */
+/* Counts the record first: a cleanup process that had no sessions for a while ends, and sets CLEANUP_OVER in the
+ * count. */
 static void take_record(struct cleanup *cleanup, struct session *session, nanos now)
 {
     see_to_process(cleanup, now);
@@ -199,7 +200,7 @@ static bool ends_in_zeros(const uint8_t mad[MAD_BYTES])
     return true;
 }
 
-/* Writes the message that the peer needs at the end, as it is sent; false: it needs no message. */
+/* Writes the message that the peer needs at the program's end, as it is sent; false: the peer needs no message. */
 static bool read_goodbye(const struct session *session, uint8_t mad[MAD_BYTES])
 {
     struct cm_message message;
@@ -209,7 +210,7 @@ static bool read_goodbye(const struct session *session, uint8_t mad[MAD_BYTES])
     return ends_in_zeros(mad);
 }
 
-/* A peer may send a DREQ to a connection in timewait, if it has not answered ours. */
+/* Returns true if the peer may still send a DREQ: also to a connection in timewait, if it has not answered ours. */
 static bool may_be_asked(const struct session *session)
 {
     const struct connection *connection = connect_of(session);
@@ -217,7 +218,7 @@ static bool may_be_asked(const struct session *session)
            !(connection->parting & CONNECTION_DREP_CAME);
 }
 
-/* A program that is killed in the midst of this leaves a record without message. */
+/* A program that is killed within this function leaves a record without a message. */
 static void write_record(struct cleanup_record *record, const struct session *session, const uint8_t *goodbye)
 {
     const struct connection *connection = connect_of(session);

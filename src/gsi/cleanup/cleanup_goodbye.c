@@ -11,7 +11,7 @@
 
 enum { PORTS = 16, BUDGET = 256, NAP_MILLISECONDS = 50 };
 
-static const nanos hurried = NANOS_SECOND; /* after a SIGTERM */
+static const nanos hurried = NANOS_SECOND; /* the longest time after a SIGTERM */
 static const nanos sends_at[] = {0,
                                  100 * NANOS_MILLISECOND,
                                  400 * NANOS_MILLISECOND,
@@ -24,9 +24,9 @@ enum { SENDS = sizeof sends_at / sizeof *sends_at, DREP_SENDS = 3 /* two may be 
 struct left {
     const struct cleanup_record *record;
     struct cm_message message; /* the message that is sent */
-    unsigned sends, most;      /* how often it was sent; the most */
-    nanos begun;               /* when it was sent first, after the end of the program */
-    bool listens;              /* waits for the answer to a DREQ, or for the peer's DREQ */
+    unsigned sends, most;      /* how often it was sent, and how often it is sent at most */
+    nanos begun;               /* when it was sent first, as time since the end of the program */
+    bool listens;              /* the answer to a DREQ may arrive, or the peer's DREQ */
 };
 
 struct farewell {
@@ -34,7 +34,7 @@ struct farewell {
     unsigned count;
     nanos now;                  /* since the end of the program */
     struct udp_port *receiving; /* NULL: no message can arrive any more */
-    struct {                    /* a port for each interface that is sent through */
+    struct {                    /* a port for each interface through which messages are sent */
         unsigned interface;
         struct udp_port *port;
     } ports[PORTS];
@@ -84,8 +84,8 @@ static void send_to(struct farewell *farewell, const struct cleanup_record *reco
     send_on(link, &made);
 }
 
-/* A DREQ is sent until it is answered. A DREP is sent again at once, as no process is there any more when the peer
- * repeats its question; others are sent once, as kernels do. */
+/* A DREQ is repeated until it is answered. A DREP is repeated without a repeated DREQ, as no process may be there to
+ * answer that; other messages are sent once, as kernels do. */
 static void begin_sending(struct left *left, nanos since_end)
 {
     uint16_t attribute = left->message.attribute;
@@ -181,7 +181,7 @@ static bool is_told_to_end(void)
     return !sigpending(&pending) && sigismember(&pending, SIGTERM);
 }
 
-/* `owing`: sessions whose peer got no message, or has not answered. */
+/* Returns true if sessions are left, or, if `owing`, sessions with a message for their peer. */
 static bool has_left(const struct farewell *farewell, bool owing)
 {
     for (unsigned i = 0; i < farewell->count; i++)
@@ -204,7 +204,7 @@ static bool may_end(const struct farewell *farewell, nanos since_end)
     return since_end >= CLEANUP_TIMEOUT * NANOS_SECOND || !has_left(farewell, told) || (told && since_end >= hurried);
 }
 
-/* Gives the port up when no message can arrive any more, as another user may want it. Sending does not need it. */
+/* Gives the UDP port up when no message can arrive any more, as another user may want it. Sending does not need it. */
 static void listen_for_answers(struct farewell *farewell)
 {
     if (has_listeners(farewell))

@@ -18,7 +18,7 @@
 #include "gsi/cleanup/cleanup_goodbye.h"
 #include "gsi/cleanup/cleanup_layout.h"
 
-enum { LOOK_MILLISECONDS = 1000 }; /* how often it looks whether there are sessions */
+enum { LOOK_MILLISECONDS = 1000 }; /* the time between two looks whether there are sessions */
 
 static void close_from_directory(int first)
 {
@@ -33,7 +33,7 @@ static void close_from_directory(int first)
         closedir(list);
 }
 
-/* No descriptor of the program's is kept, so that no process waits for its end. */
+/* Keeps no descriptor of the program's, as a process may wait until the last copy is closed. */
 static void close_all_from(int first)
 {
 #ifdef SYS_close_range
@@ -58,7 +58,7 @@ static void become_a_daemon(void)
     sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){.sched_priority = 0});
 }
 
-/* NULL: it is of another release. */
+/* Maps the shared memory; NULL: it is of another release. */
 static struct cleanup_shared *open_memory(void)
 {
     struct stat status;

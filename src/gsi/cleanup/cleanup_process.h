@@ -1,4 +1,4 @@
-/* The entry of the cleanup process (cleanup.h). */
+/* The cleanup process (cleanup.h). */
 #pragma once
 
 /* The entry point of the library's file when it runs as a program. */

@@ -26,7 +26,8 @@
 
 enum { STACK = 64 << 10, LIFTED = 16 /* descriptors from here on don't belong to the cleanup process */ };
 
-/* Shares the program's memory until it becomes another program, so all that it needs is made before. */
+/* What the new process needs. It shares the program's memory until it becomes another program, so all is made
+ * before. */
 struct start {
     char loader[PATH_MAX], library[PATH_MAX];
     char *arguments[3], *environment[2];
@@ -37,7 +38,7 @@ struct start {
 
 /* --- what is in the way */
 
-/* Returns true if this is the library, and not a program that has it inside. */
+/* Returns true if this code is in the library's file, and not in a program that is linked with it statically. */
 static bool can_be_run(void)
 {
     extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
@@ -70,7 +71,7 @@ static bool find_loader(char path[PATH_MAX])
     return true;
 }
 
-/* The number in this line of /proc/PID/status; -1: the line is missing. */
+/* The number in the line of /proc/PID/status that begins with this name; -1: there is no such line. */
 static long read_status(const char *path, const char *name)
 {
     FILE *status = fopen(path, "re");
@@ -84,7 +85,8 @@ static long read_status(const char *path, const char *name)
     return value;
 }
 
-/* True: the program has set a filter itself, which, unlike its container's, may kill a process that starts programs. */
+/* Returns true if the program has set a filter by itself, which, unlike its container's, may kill a process that starts
+ * programs. */
 static bool is_sandboxed(void)
 {
     static const char self[] = "/proc/thread-self/status", first[] = "/proc/1/status";
@@ -95,7 +97,7 @@ static bool is_sandboxed(void)
     return own < 0 ? read_status(first, mode) <= 0 : own > others;
 }
 
-/* Returns true if the next child would be the first process of a new namespace, which would end with that child. */
+/* Returns true if the next child would be the first process of a new namespace, which ends with that child. */
 static bool has_namespace_waiting(void)
 {
     char own[64] = "", next[64] = "";
@@ -123,7 +125,7 @@ static int find_obstacle(struct start *start, const char **why)
 
 /* --- the start: two steps, so that the process is not the program's child */
 
-/* Moves the descriptors away from their future numbers, then gives them these. There may be no pidfd. */
+/* Moves the descriptors away from their future numbers, and then gives them these. The pidfd may be missing. */
 static bool place(const struct start *start)
 {
     int lifted[CLEANUP_DESCRIPTORS];
@@ -146,7 +148,7 @@ static int become_process(void *argument)
     _exit(1);
 }
 
-/* CLONE_VFORK: returns when the other has become another program, or ended. No signal reports its end. */
+/* CLONE_VFORK: returns when the new process has become another program, or ended. No signal reports its end. */
 static int clone_sharing(int (*function)(void *), struct start *start, uint8_t *stack)
 {
     return clone(function, stack + STACK, CLONE_VM | CLONE_VFORK, start);

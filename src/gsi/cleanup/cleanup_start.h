@@ -2,6 +2,7 @@
  * memory is neither copied nor marked for copying. */
 #pragma once
 
-/* Starts it with this shared memory, not as the program's child. Returns 0 and a descriptor, which shows the program's
- * end by its closing; or errno and the obstacle. No signal is raised, and wait(2) sees no child. */
+/* Starts the process with this shared memory, not as the program's child. Returns 0 and, in *held, a descriptor whose
+ * closing shows the program's end; or errno and, in *why, the obstacle. No signal is raised, and wait(2) sees no
+ * child. */
 int cleanup_start(int memory, int *held, const char **why);

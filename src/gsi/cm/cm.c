@@ -32,7 +32,7 @@ enum { IP_SERVICES = 1 /* the upper 40 bits of their service IDs (annex A11) */ 
 
 static const nanos retry_after = NANOS_MILLISECOND;           /* a message that found no room, or no listener */
 static const nanos listener_timeout = 50 * NANOS_MILLISECOND; /* how long a request waits for a listener */
-static const nanos partner_timeout = NANOS_SECOND;            /* how long, from a host that has a connection already */
+static const nanos partner_timeout = NANOS_SECOND;            /* how long, if its host has a session here already */
 
 static struct cm *cm_of(struct manager *manager)
 {
@@ -56,7 +56,7 @@ static int find_port(struct manager *manager, const struct cm_address *address, 
     return cm_address_port(address, port);
 }
 
-/* A script wants the search for this address, of the happening, to get no answer. */
+/* Returns true if a script wants this search (`happening`) for the address to get no answer. */
 static bool is_lost(enum script_call happening, const struct cm_address *address)
 {
     char name[INET6_ADDRSTRLEN];
@@ -202,8 +202,9 @@ static int cm_make(struct process *process, struct cm **to)
     return 0;
 }
 
-/* A program that listens at all addresses of the host gets the requests for each of them, before a device is opened. A
- * port that can't be opened is logged, and opening its device will be refused. */
+/* Opens the ports of all devices: a program that listens at all addresses of the host gets the requests for each of
+ * them, even if it has opened no device. A port that can't be opened is logged, and opening its device will be
+ * refused. */
 static void open_ports(struct process *process)
 {
     mutex_take(&process->control);
@@ -314,15 +315,15 @@ bool cm_is_over(const struct cm *cm)
 /* --- in and out */
 
 /* Keeps a request for a moment until it has a listener. Programs agree over a first connection to make a second one,
- * and then the program that connects may be faster than the one that listens. A network gives that one time; within a
- * host the request would be rejected. */
+ * and then the program that connects may be faster than the one that listens. On a network the way takes some time;
+ * within a host the request would be rejected. */
 static void wait_for_listener(struct cm *cm, const struct dispatch_datagram *request)
 {
     cm->early[cm->early_count].datagram = *request;
     cm->early[cm->early_count++].until = clock_now() + listener_timeout;
 }
 
-/* Makes the session of the message lead to that process. */
+/* Makes the session of the message lead to the process that took it. */
 static void note_neighbor(struct cm *cm, const struct cm_message *message, struct peer *peer)
 {
     struct session *session = manager_find_local(&cm->manager, message->local_id);
@@ -357,7 +358,7 @@ static void retry_early(struct cm *cm, nanos now)
     }
 }
 
-/* A message that its link has no room for holds up the rest for a moment. */
+/* Sends what the engine has to send. A message for which its link has no room holds up the others for a moment. */
 static void cm_flush(struct cm *cm)
 {
     while (cm->has_stuck || dispatch_transmit(&cm->manager, &cm->stuck)) {
@@ -392,7 +393,7 @@ void cm_end(struct cm *cm)
     schedule_by(&cm->process->schedule, &cm->timer, deadline);
 }
 
-/* The device that a packet is for, and its sender. */
+/* Finds the device that a packet is for, and its sender. */
 static bool find_way(const struct packet *packet, struct cm_route *route)
 {
     union ibv_gid source, destination;
@@ -402,7 +403,7 @@ static bool find_way(const struct packet *packet, struct cm_route *route)
     return cm_address_of_gid(destination.raw, &route->from);
 }
 
-/* A script may lose a request, or reject it in the place of the program that listens. */
+/* Gives a message to the engine. A script may lose a request, or reject it instead of the program that listens. */
 static bool take_datagram(struct cm *cm, const struct dispatch_datagram *datagram, struct dispatch_datagram *reply,
                           nanos now)
 {
@@ -441,7 +442,7 @@ bool cm_wait(struct process *process, const struct udp_arrival *arrival, const s
     if (!cm || service >> 24 != IP_SERVICES || !find_way(arrival->packet, &datagram.route))
         return false;
     cm_begin(cm);
-    nanos partner = time_scaled(partner_timeout); /* a sender waits longer than this for an answer */
+    nanos partner = time_scaled(partner_timeout); /* the sender of a request waits longer for an answer */
     bool long_known = partner > listener_timeout && dispatch_knows(&cm->manager, datagram.route.gid);
     nanos until = clock_now() + (long_known ? partner : listener_timeout);
     bool waits = cm_waiting_add(&cm->waiting, &datagram, arrival, until);

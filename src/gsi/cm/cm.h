@@ -19,12 +19,12 @@ enum { CM_EARLY_MAX = 64 };
 
 struct cm {
     struct process *process;
-    struct lock lock; /* all members below */
+    struct lock lock; /* of all members below */
     struct manager manager;
     struct cm_neighbors neighbors;
     struct schedule_timer timer;
     uint32_t first_id; /* the first number of the block for communication IDs */
-    bool has_stuck;    /* a message that a link had no room for */
+    bool has_stuck;    /* `stuck` is a message for which a link had no room */
     struct dispatch_datagram stuck;
     struct { /* requests from this host that have no listener yet */
         struct dispatch_datagram datagram;
@@ -42,7 +42,7 @@ struct cm {
 int cm_join(struct cm **, const struct process_parts *);
 void cm_leave(struct cm *);
 
-/* Hold the lock while the process forks. */
+/* Take and release the lock around a fork of the process. */
 void cm_lock(struct process *);
 void cm_unlock(struct process *);
 
@@ -55,20 +55,20 @@ void cm_say_goodbye(struct process *);
 /* Makes identifiers that are bound to this device report its removal. Under process->progress. */
 void cm_remove_device(struct process *, unsigned device);
 
-/* Makes identifiers that are bound to this device report another address of it. Likewise. */
+/* Makes identifiers that are bound to this device report another address of it. Under process->progress. */
 void cm_change_address(struct process *, unsigned device);
 
 /* Frees the connection manager at the end of the process, without a message to peers. */
 void cm_destroy(struct process *);
 
-/* Returns true if this is a child's copy after a fork, or the process has left the host at its end. Nothing of it may
- * be used then. */
+/* Returns true in the child of a fork, and after the process has left the host at its end. The connection manager must
+ * not be used then. */
 bool cm_is_inherited(const struct cm *);
 /* Returns true if the process has left the host at its end. A thread that waits for events then waits until the process
  * ends, as with the kernel. */
 bool cm_is_over(const struct cm *);
 
-/* cm_begin takes the lock. cm_end sends what the engine has to send, sees to its timers, and releases the lock. */
+/* cm_begin takes the lock. cm_end sends what the engine has to send, releases the lock, and schedules the next look. */
 void cm_begin(struct cm *);
 void cm_end(struct cm *);
 
@@ -82,7 +82,7 @@ bool cm_wait(struct process *, const struct udp_arrival *, const struct cm_messa
 enum cm_taken {
     CM_UNKNOWN, /* no program of this process takes it */
     CM_TAKEN,
-    CM_ANSWER, /* send `reply` to the sender; it belongs to no connection */
+    CM_ANSWER, /* send `reply`, which belongs to no connection, to the sender */
 };
 
 /* Takes a packet from another host. Under process->progress. */

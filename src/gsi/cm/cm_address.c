@@ -51,7 +51,7 @@ static int make_socket(const union socket_address *address)
     return socket(address->any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 }
 
-/* A socket may be bound to the host's own addresses only. */
+/* Finds out by binding a socket, which is possible only to addresses of the host. */
 static bool is_of_host(const struct cm_address *address)
 {
     union socket_address socket_address;
@@ -110,8 +110,8 @@ bool cm_address_of_gid(const uint8_t gid[16], struct cm_port *port)
     return false;
 }
 
-/* Finds a port for addresses of the host that no device has: the first device without a network, under its loopback
- * address; if all have networks, the first device. */
+/* Finds a port for addresses of the host that no device has: of the first device without a network, under its loopback
+ * address; if all devices have networks, of the first one. */
 static int serve_host(struct cm_port *port)
 {
     const struct device *device = config_device(0);
@@ -192,10 +192,10 @@ static int choose_source(const struct cm_port *bound, struct cm_address *source,
     return error ? error : find_port(source, from);
 }
 
-/* The hop limit of a route within the host, as an ordinary route has it. */
+/* The hop limit of a route within the host, which is the one of ordinary routes. */
 enum { HOP_LIMIT = 64 };
 
-/* Finds the route beyond this host: over the device's interface, and to a neighbour there. */
+/* Finds the rest of a route that leaves this host: over the device's interface to a neighbour there. */
 static int find_way_out(struct cm_route *route)
 {
     const struct device *device = config_device(route->from.device);
@@ -218,7 +218,7 @@ static int find_route(const struct cm_port *bound, struct cm_address *source, co
     *route = (struct cm_route){.neighbor = CM_NOWHERE, .hop_limit = HOP_LIMIT};
     memcpy(route->gid, there.gid, 16);
     int error = choose_source(bound, source, &there, &route->from);
-    if (error && cm_is_multicast(&there)) { /* groups within this host need no way out of it */
+    if (error && cm_is_multicast(&there)) { /* members of a group on this host need no route that leaves it */
         set_loopback(source);
         error = find_port(source, &route->from);
     }

@@ -3,12 +3,12 @@
 
 #include "cm/address.h"
 
-/* The operations of struct manager_operations. */
+/* Do what find_port and find_route of struct manager_operations do. */
 int cm_address_port(const struct cm_address *, struct cm_port *);
 int cm_address_route(const struct cm_port *, struct cm_address *source, const struct cm_address *destination,
                      struct cm_route *);
 
-/* Returns true if it is an address of this host that an identifier can be bound to. */
+/* Returns true if an identifier can be bound to this address: it is one of this host, and a device serves it. */
 bool cm_address_is_here(const struct cm_address *);
 
 /* Finds the port of the device that has this GID; false: no device has it. */

@@ -76,7 +76,7 @@ static void keep_identifier(const struct cm *cm, const struct identifier *identi
     free(text);
 }
 
-/* Returns true if this end's action made the other end fail. */
+/* Returns true if an action of this end explains a failure of the other end. */
 static bool explains_peer(enum event event, uint64_t b)
 {
     return event == EVENT_CM_ABANDONED || (event == EVENT_CM_SENT && b); /* a REJ */
@@ -89,7 +89,7 @@ void cm_note_identifier(const struct cm *cm, struct identifier *identifier, enum
     enum reason reason = kept == EVENT_FIELD_REASON ? cm_reason((enum cm_event_kind)a, (int)b) : REASON_NONE;
     uint64_t first = is_heard ? (uintptr_t)cm_event_name((enum cm_event_kind)a) : a;
     lock_assert_held(&cm->lock);
-    if (event == EVENT_CM_ABANDONED && cm->ends) /* not by the program */
+    if (event == EVENT_CM_ABANDONED && cm->ends) /* the program did not abandon it */
         return;
     if (kept == EVENT_FIELD_TIMES && last_events_again(identifier->told, event, first))
         return;

@@ -1,5 +1,5 @@
-/* The events of the connection manager's messages: counted and logged as events/events.def defines. All functions are
- * called under cm->lock. */
+/* The events of the connection manager's messages, which are counted and logged as events/events.def says. All
+ * functions are called under cm->lock. */
 #pragma once
 
 #include "diag/diag.h"
@@ -24,12 +24,11 @@ void cm_note_received(struct cm_counts *, const struct cm_message *);
 /* Notes a message of no use; `text` describes it for the log. */
 void cm_note_dropped(struct cm_counts *, enum reason, const char *text);
 
-/* The same for a program's message: of this identifier, or of nobody (NULL; the message may be, too). Under cm->lock.
- */
+/* Notes a message of no use for this identifier, or, if both are NULL, for no identifier. */
 void cm_note_unused(struct cm_counts *, enum reason, const struct identifier *, const struct cm_message *);
 
-/* Notes one of an identifier's last events, which a tool asks for; the operation of struct manager_operations. After
- * bad news the events are kept in a file, for when the process has ended. */
+/* Notes one of an identifier's last events, for which tools ask; does what `happened` of struct manager_operations
+ * does. After a failure the events are kept in a file, for the time after the process has ended. */
 void cm_note_identifier(const struct cm *, struct identifier *, enum event, uint64_t a, uint64_t b);
 
 /* Keeps, at the end of the process, the events of identifiers that still wait for their peers or their program. */

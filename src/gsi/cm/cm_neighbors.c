@@ -19,7 +19,7 @@ static bool make_room(struct cm_neighbors *neighbors)
     return true;
 }
 
-/* When the kernel can't report its end, timeouts do. */
+/* If the kernel can't report the end of the process, timeouts of its sessions do. */
 static uint32_t add_neighbor(struct cm_neighbors *neighbors, struct node *node, struct peer *peer)
 {
     if (!make_room(neighbors))

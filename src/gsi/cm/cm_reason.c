@@ -12,7 +12,7 @@
 #include "process/port.h"
 #include "wire/cm/cm.h"
 
-/* The first row of the kind with the status, or without one, counts. */
+/* The first row with the event's kind, and with its status or 0, has the reason of an event whose status is not 0. */
 static const struct row {
     enum cm_event_kind kind;
     int status; /* 0: any but 0 */
@@ -42,15 +42,15 @@ enum reason cm_reason(enum cm_event_kind kind, int status)
 
 enum { MORE = PORT_ICMP + 2 * WORDS_GID };
 
-/* The request that nothing answered may have been answered by ICMP. */
+/* Adds the ICMP message that may have answered the request. */
 static void add_answer(const struct process *process, const struct cm_event *event, char text[MORE])
 {
     if (log_wanted(LOG_INFO))
         port_icmp(process, event->route.from.device, event->route.gid, text);
 }
 
-/* True: with its bytes in the other order it is a loopback address, which is no accident. Another address of this host
- * may be one. */
+/* Adds the destination, and the address of this host that it is with its bytes in the other order. True: that is a
+ * loopback address, which can't be an accident. */
 static bool add_destination(const uint8_t gid[16], char text[MORE])
 {
     char there[WORDS_GID], other[WORDS_GID];

@@ -16,7 +16,7 @@ const char *cm_refusal_words(const uint8_t gid[16], char text[WORDS_GID])
     return words_gid(&copy, text);
 }
 
-/* Appended to the text. */
+/* Appends the address, and what the errno says unless it is EINVAL. */
 static void add_address(const struct manager_refusal *refusal, char text[TEXT_ROOM])
 {
     char address[WORDS_GID];
@@ -51,7 +51,8 @@ int cm_refusal_of_address(int error, const struct cm_address *address)
     return refuse_offer(error, REASON_SYSTEM_CALL, "%s: %s", text, strerror(error));
 }
 
-/* The reason of a port's error; a port that the program named conflicts with its very address, or a wildcard. */
+/* The reason of an error of the table of ports. A port that the program named conflicts with a claim of the same
+ * address, or of all addresses. */
 static enum reason reason_of(int error, uint16_t port)
 {
     if (error == EADDRINUSE || (error == EADDRNOTAVAIL && port))

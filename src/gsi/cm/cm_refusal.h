@@ -7,7 +7,7 @@
 /* Writes a GID as words_gid does; returns `text`. */
 const char *cm_refusal_words(const uint8_t gid[16], char text[WORDS_GID]);
 
-/* The operation of struct manager_operations. */
+/* Does what `refuse` of struct manager_operations does. */
 void cm_refusal_write(struct manager *, const struct manager_refusal *, const char *format, va_list);
 
 /* Logs and returns `error`: find_port found no port of that address. */

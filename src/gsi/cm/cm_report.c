@@ -47,7 +47,7 @@ static const char *describe_place(const struct cm_address *address, place to)
     return to;
 }
 
-/* Whole seconds in this state. */
+/* Writes since how many whole seconds the state lasts. */
 static void put_age(struct facts_identifier *facts, nanos since)
 {
     fact_put(&facts->seconds, true, nanos_since(since, clock_now()) / NANOS_SECOND);
@@ -74,7 +74,7 @@ const char *cm_report_state(const struct identifier *identifier)
     return resolution ? resolution_state_name(resolution->state) : identifier_state_name(identifier->state);
 }
 
-/* The peer of a session, and its connection. */
+/* Writes the facts of a session's connection, and its peer's process. */
 static void fill_session(struct facts_identifier *facts, const struct cm *cm, const struct session *session)
 {
     const struct connection *connection = connect_of(session);
@@ -106,7 +106,7 @@ static void write_identifiers(FILE *out, const void *of)
 {
     struct cm *cm = (struct cm *)of;
     const char *separator = "";
-    lock_take(&cm->lock); /* which no thread holds for long */
+    lock_take(&cm->lock); /* no thread holds it for long */
     const struct hash *table = &cm->manager.identifiers;
     fputs("[", out);
     for (uint32_t i = 0; i <= table->mask; i++)
@@ -201,7 +201,7 @@ static void write_identifier(FILE *out, const void *of)
     report_identifier(out, told->cm, told->identifier);
 }
 
-/* The communication IDs of both ends, by which each is found. */
+/* Writes an identifier and its last events, with the communication IDs of both ends, by which tools find each end. */
 static void report_story(FILE *out, const struct cm *cm, const struct identifier *identifier)
 {
     int64_t now = (int64_t)read_clock(CLOCK_REALTIME);

@@ -14,15 +14,16 @@ void cm_report(struct facts_process *, struct process *);
 /* Returns the state of the identifier or its connection, as tools name it. Under cm->lock. */
 const char *cm_report_state(const struct identifier *);
 
-/* Returns true if the identifier, which has a session, waits for a message that makes or resolves its connection. Under
+/* Returns true if the session of the identifier, which must have one, is being connected or resolved. Under
  * cm->lock. */
 bool cm_report_is_between(const struct identifier *);
 
-/* Writes the identifier's last events as a line of JSON, which a process leaves (diag/kept_story.h). Under cm->lock. */
+/* Writes the identifier's last events as a line of JSON, which is kept after the process ends (diag/kept_story.h).
+ * Under cm->lock. */
 void cm_report_ended(FILE *, const struct cm *, const struct identifier *);
 
-/* Write the member "id" with the last events of an identifier: of this number; whose peer has this communication ID;
- * that has this communication ID itself. Nothing is written if there is no such identifier. Under process->progress. */
+/* Write the member "id" with the last events of the identifier that has this number; whose peer has this communication
+ * ID; that has this communication ID itself. Write nothing if there is no such identifier. Under process->progress. */
 void cm_report_identifier(FILE *, struct process *, uint32_t number);
 void cm_report_partner(FILE *, struct process *, uint32_t communication_id);
 void cm_report_communication(FILE *, struct process *, uint32_t communication_id);

@@ -14,7 +14,7 @@
 
 enum { SEND_ONLY = SERVICE_UD << 5 | OPERATION_SEND_ONLY, NEXT_UDP = 17, ID_MASK = 0xffffff };
 
-/* The service ID that a request is for, and the address at which it is. */
+/* Returns the service ID that a request is for, and writes the address at which that service is. */
 static uint64_t find_target(const struct cm_message *message, const uint8_t gid[16], struct cm_address *address)
 {
     struct cm_ip ip;
@@ -74,8 +74,8 @@ static struct cm_counts *counts_of(struct process *process)
     return &atomic_load(&process_objects(process)->cm)->counts;
 }
 
-/* Sends with the faults of the taps. Messages are too few to be reordered or delayed: such a message leaves at once.
- * Links inside the host would not notice flipped bits, so there the frame is dropped. */
+/* Sends with the faults of the taps. Messages are too few for reordering or delays: with such a fault they leave at
+ * once. Links inside the host would not notice flipped bits, so a frame that should get some is dropped there. */
 static bool send_tapped(struct process *process, struct peer *peer, struct link *link, const struct frame *frame,
                         enum cm_attribute attribute)
 {

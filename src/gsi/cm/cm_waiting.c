@@ -16,7 +16,7 @@ bool cm_waiting_add(struct cm_waiting *waiting, const struct dispatch_datagram *
     return true;
 }
 
-/* Passes the request on as it arrived. */
+/* Forwards the request as it arrived. */
 static void forward_waiting(const struct cm_waiting_request *request, struct peer *peer)
 {
     struct dispatch_datagram came = request->datagram;
@@ -30,7 +30,7 @@ static void forward_waiting(const struct cm_waiting_request *request, struct pee
 
 enum place { NOBODY, HERE, ELSEWHERE };
 
-/* ELSEWHERE: it has got it. */
+/* Finds where the program is that takes the request. ELSEWHERE: that process has got the request. */
 static enum place place(struct process *process, const struct cm_waiting_request *request, bool late)
 {
     const struct cm_message *message = &request->datagram.message;

@@ -15,15 +15,15 @@ struct cm_waiting {
     unsigned count;
     struct cm_waiting_request {
         struct dispatch_datagram datagram;
-        unsigned interface; /* where it arrived, and the sender's port */
-        uint16_t source_port;
-        nanos until; /* when it is rejected */
+        unsigned interface;   /* where it arrived */
+        uint16_t source_port; /* the sender's UDP port */
+        nanos until;          /* when it is rejected */
     } requests[CM_WAITING_MAX];
 };
 
 /* Keeps a request until it has a listener; false: there is no room. */
 bool cm_waiting_add(struct cm_waiting *, const struct dispatch_datagram *, const struct udp_arrival *, nanos until);
 
-/* Passes each request to another process of the host that listens for it by now. Takes out the next request for which
- * this process listens, or whose time is over; false: there is none. */
+/* Forwards each request for which another process of the host listens by now. Takes out the next request for which this
+ * process listens, or whose time is over; false: no such request. */
 bool cm_waiting_next(struct cm_waiting *, struct process *, struct dispatch_datagram *, nanos now);
