@@ -26,8 +26,7 @@
 
 enum { STACK = 64 << 10, LIFTED = 16 /* descriptors from here on don't belong to the cleanup process */ };
 
-/* What the new process needs. It shares the program's memory until it becomes another program, so all is made
- * before. */
+/* All that the new process needs is made before: it shares the program's memory until it becomes another program. */
 struct start {
     char loader[PATH_MAX], library[PATH_MAX];
     char *arguments[3], *environment[2];
