@@ -10,7 +10,7 @@
 #define BYTES_BIG(bits, value) (value)
 #endif
 
-/* bytes_put16, bytes_get16 and so on */
+/* Defines bytes_put16 and bytes_get16, and so on. */
 #define BYTES(bits)                                                                                                    \
     static inline void bytes_put##bits(uint8_t *to, uint##bits##_t value)                                              \
     {                                                                                                                  \

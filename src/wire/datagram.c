@@ -43,8 +43,8 @@ static uint8_t *put_ipv6(const struct datagram_route *route, uint16_t udp_length
     return to + 40;
 }
 
-/* Everything up to the BTH as the CRC sees it: eight bytes of ones in the place of an InfiniBand local route header,
- * the IP header, the UDP header with a checksum of ones, the BTH with its congestion bits and reserved bits as ones. */
+/* The CRC of everything up to the BTH: eight bytes of ones in the place of an InfiniBand local route header, the IP
+ * header, the UDP header with a checksum of ones, the BTH with its congestion bits and reserved bits as ones. */
 static uint32_t icrc_of_headers(const struct datagram_route *route, const uint8_t *bth, size_t udp_length)
 {
     uint8_t masked[MASKED_MAX], *at = masked + 8;
@@ -120,8 +120,8 @@ static uint32_t multiply(uint32_t a, uint32_t b)
     return product;
 }
 
-/* Takes `bytes` zero bytes back out of the register: times x^(-8 * bytes), a power of two at a time. The polynomial has
- * a constant term, so x has an inverse. */
+/* Takes `bytes` zero bytes back out of the register: multiplies it by x^(-8 * bytes), a power of two of bytes at a
+ * time. The polynomial has a constant term, so x has an inverse. */
 static uint32_t rewind_register(uint32_t value, size_t bytes)
 {
     static const uint32_t powers[] = {/* x^(-8 * 2^i) */
@@ -148,7 +148,7 @@ bool datagram_identify(const struct datagram_route *route, const uint8_t *bytes,
     *identification = route->identification;
     if (difference == 0)
         return true;
-    size_t behind = IPV4_LENGTH - 4 + UDP_LENGTH + covered.iov_len; /* from the identification on */
+    size_t behind = IPV4_LENGTH - 4 + UDP_LENGTH + covered.iov_len; /* bytes from the identification on */
     uint32_t value = rewind_register(difference, behind);
     *identification ^= __builtin_bswap16((uint16_t)value);
     return value <= UINT16_MAX;
@@ -162,7 +162,7 @@ static bool icrc_fits(struct datagram_route *route, const uint8_t *bytes, size_t
     return wire_icrc(route, &covered, 1) == get_icrc(bytes + covered.iov_len);
 }
 
-/* Finds the payload in the bytes after the headers: payload and pad, a multiple of four (IBA 9.2.4). */
+/* Finds the payload in the bytes after the headers, which are payload and pad, a multiple of four (IBA 9.2.4). */
 static enum wire_fault find_payload(const uint8_t *bytes, size_t length, unsigned pad, struct packet *packet,
                                     struct iovec *piece)
 {

@@ -29,25 +29,26 @@ struct datagram_route {
     bool identification_unknown; /* received through a plain socket, which does not report it */
 };
 
-/* The ICRC over the pieces, which have everything from the BTH to the last pad byte; the first has the whole BTH. On
- * the wire it follows them in little-endian order. */
+/* The ICRC over the pieces, which have everything from the BTH to the last pad byte; the first piece has the whole BTH.
+ * On the wire the ICRC follows them in little-endian order. */
 uint32_t wire_icrc(const struct datagram_route *, const struct iovec *pieces, uint32_t count);
 
 /* Writes the whole UDP payload in one block; returns its length, or 0 when `room` is too small or the payload could
  * not be read. The packet's opcode must exist. */
 size_t datagram_encode(const struct datagram_route *, const struct packet *, uint8_t *to, size_t room);
 
-/* Decodes a datagram; total, like wire_decode. The ICRC is checked first, so that a corrupted packet is never
- * reported as something else. The payload becomes one piece, *piece, that points into `bytes`; both belong to the
+/* Decodes a datagram; total, like wire_decode. Checks the ICRC first, so that a corrupted packet is never reported as
+ * something else. The payload becomes one piece, *piece, that points into `bytes`; both belong to the
  * caller. With identification_unknown over IPv4, a packet passes when datagram_identify finds its identification,
  * which is then stored in the route; the value there is tried first. *packet and *piece are undefined unless the
  * result is WIRE_FINE. */
 enum wire_fault datagram_decode(struct datagram_route *, const uint8_t *bytes, size_t length, struct packet *,
                                 struct iovec *piece);
 
-/* Decodes the bytes that any link carries from the BTH to the last pad byte, without looking at a CRC. */
+/* Decodes the bytes from the BTH to the last pad byte, which any link carries; looks at no CRC. */
 enum wire_fault datagram_read(const uint8_t *bytes, size_t length, struct packet *, struct iovec *piece);
 
-/* Finds the identification of the IPv4 header that makes the ICRC at the end of the `length` bytes right; false: no
- * value does. One of 65536 corrupted packets passes. A right guess in route->identification makes it fast. */
+/* Finds the identification of the IPv4 header with which the ICRC at the end of the `length` bytes is right; false:
+ * there is no such value. One of 65536 corrupted packets passes. A right guess in route->identification makes this
+ * fast. */
 bool datagram_identify(const struct datagram_route *, const uint8_t *bytes, size_t length, uint16_t *identification);

@@ -5,7 +5,7 @@
 #include "wire/op.h"
 #include "wire/wire.h"
 
-/* IBA 9.7.5.2: three bits of kind, five of value. */
+/* IBA 9.7.5.2: three bits are the kind, five the value. */
 static void put_syndrome(struct line *line, uint8_t syndrome)
 {
     static const char *const naks[] = {"nak sequence", "nak invalid request", "nak remote access",

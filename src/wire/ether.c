@@ -27,12 +27,12 @@ enum {
     PORT_MPLS = 6635,
 };
 
-/* The parser's place. */
+/* The place of the parser in a frame. */
 struct cursor {
     struct ether *frame;
     uint32_t at, end;
     bool inner;
-    bool tunnel; /* the next header is a tunnel's first */
+    bool tunnel; /* the next header is the first one of a tunnel */
 };
 
 static bool has(const struct cursor *cursor, uint32_t bytes)
@@ -119,7 +119,7 @@ static enum ether_kind kind_of_protocol(struct cursor *cursor, uint8_t protocol)
     }
 }
 
-/* The packet's end as its header has it, if the frame is that long; a frame may be longer, because of padding. */
+/* Sets the packet's end as its header has it, if the frame is that long; a frame may be longer, because of padding. */
 static void limit(struct cursor *cursor, uint32_t end)
 {
     if (end < cursor->end)

@@ -15,7 +15,7 @@ enum {
 };
 
 enum ether_kind {
-    ETHER_END, /* nothing that we know follows */
+    ETHER_END, /* no layer that we know follows */
     ETHER_ETHERNET,
     ETHER_IPV4,
     ETHER_IPV6,
@@ -69,8 +69,8 @@ uint32_t ether_checksum_add(uint32_t sum, const uint8_t *bytes, uint32_t length)
  * right. A UDP checksum of 0 counts as right: the sender made no checksum (RFC 768). */
 bool ether_checksums_hold(const struct ether *);
 
-/* Writes the checksums of the outermost IPv4 header and of the TCP or UDP header on the outermost IP, if the frame
- * has such headers. */
+/* Writes the checksums of the outermost IP header, if that is IPv4, and of the TCP or UDP header after it, as far as
+ * the frame has these. */
 void ether_write_checksums(uint8_t *bytes, uint32_t length);
 
 /* The frame check sequence as it is sent, ETHER_FCS bytes (IEEE 802.3, 3.2.9). */

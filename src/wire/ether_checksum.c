@@ -26,7 +26,7 @@ uint32_t ether_checksum_add(uint32_t sum, const uint8_t *bytes, uint32_t length)
     return fold((uint32_t)wide);
 }
 
-/* The sum over pseudo header, header and data of the layer after this IP layer. */
+/* The sum over pseudo header, header and data of a layer, which follows this IP layer. */
 static uint32_t sum_of_segment(const struct ether *frame, const struct ether_layer *ip, const struct ether_layer *layer)
 {
     enum { IPV4_ADDRESSES = 12, IPV6_ADDRESSES = 8 };

@@ -42,7 +42,7 @@ void grh_write(uint8_t grh[GRH_LENGTH], const struct grh_route *route, uint32_t 
     grh_write_ip(grh + (ipv4 ? IPV4_AT : 0), route, udp_length);
 }
 
-/* Updates the checksum, which is of length 0, in one's complement (RFC 1624). */
+/* Updates the IPv4 checksum, which was made with the length 0, in one's complement (RFC 1624). */
 void grh_set_length(uint8_t grh[GRH_LENGTH], uint32_t udp_length)
 {
     uint8_t *ip = grh + IPV4_AT;

@@ -8,13 +8,13 @@
 #include "base/likely.h"
 #endif
 
-enum { PAGE = 4096 }; /* or larger: then pages are touched more than once */
+enum { PAGE = 4096 }; /* if pages are larger, each is touched more than once */
 
 #ifdef GUARDED_BY_JUMP
 
 _Thread_local struct guarded_section *guarded_section __attribute__((tls_model("initial-exec")));
 
-/* The section ends before it is left by the jump, too: the handler does that. */
+/* The handler sets guarded_section to NULL, too, before it leaves the section by the jump. */
 #define GUARDED_SECTION(first, first_length, second, second_length, ...)                                               \
     do {                                                                                                               \
         struct guarded_section section = {                                                                             \
@@ -50,8 +50,8 @@ bool guarded_load_apart(const void *from, unsigned size, uint64_t *value)
     GUARDED_SECTION(from, size, NULL, 0, *value = load(from, size));
 }
 
-/* Not instrumented: ThreadSanitizer's atomics fault in its own code, with its own locks held, so where it is at work
- * the memory is touched before it sees the access. */
+/* Not instrumented: ThreadSanitizer's atomics would fault in its own code, with its own locks held, so under it the
+ * memory is touched before an atomic. */
 #ifdef __clang__
 #if __has_feature(thread_sanitizer)
 #define __SANITIZE_THREAD__ 1
@@ -159,8 +159,8 @@ static inline void copy_block(uint8_t *to, const uint8_t *from, unsigned *fault)
     guarded_store_128(to + 48, d, fault);
 }
 
-/* The last block is read before anything is written, and written last; it overlaps the one before it. So where the
- * regions overlap, too, everything is read before it is overwritten: `to` is below `from`. */
+/* Copies from the beginning to the end, for a `to` below `from`. The last block is read before anything is written, and
+ * written last, as it overlaps the one before it: so all bytes are read before they are overwritten. */
 static bool copy_upwards(uint8_t *to, const uint8_t *from, size_t length)
 {
     unsigned fault = 0;
@@ -177,7 +177,7 @@ static bool copy_upwards(uint8_t *to, const uint8_t *from, size_t length)
     return !fault;
 }
 
-/* Copies from the end to the beginning, for a `to` above `from`. */
+/* Copies from the end to the beginning, for a `to` above `from`; the first block is read first and written last. */
 static bool copy_downwards(uint8_t *to, const uint8_t *from, size_t length)
 {
     unsigned fault = 0;

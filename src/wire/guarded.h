@@ -3,8 +3,8 @@
  * false and does not end the process; without a handler these are plain loads and stores.
  *
  * They cost nothing until a fault happens: each instruction that may fault is in a table, with the place where to
- * continue after a fault, and the handler looks there for the instruction that faulted. The layer has no state, so it
- * stays free of threads and signals. Under AddressSanitizer and ThreadSanitizer, which must see every access, and on
+ * continue after a fault, and the handler looks up the instruction that faulted. The layer has no state, so it stays
+ * free of threads and signals. Under AddressSanitizer and ThreadSanitizer, which must see every access, and on
  * machines other than x86-64, the same is done with a jump buffer of the thread.
  *
  * False does not say which of both sides is gone, nor what was done before the fault. */
@@ -28,11 +28,11 @@
 /* Copies like memmove(3). */
 static inline bool guarded_copy(void *to, const void *from, size_t length);
 
-/* Loads `size` (1, 2, 4 or 8) bytes of any alignment as the start of a word. */
+/* Loads `size` (1, 2, 4 or 8) bytes of any alignment into the first bytes of *value. */
 static inline bool guarded_load(const void *from, unsigned size, uint64_t *value);
 
-/* Stores the first `size` bytes of the word, where `to` is a multiple of the size, in one store after all that was
- * stored before. */
+/* Stores the first `size` bytes of `value`, where `to` is a multiple of the size, in one store after all earlier
+ * ones. */
 static inline bool guarded_store(void *to, uint64_t value, unsigned size);
 
 /* Do one atomic operation on eight aligned bytes; *found is the old value. */
@@ -53,7 +53,7 @@ struct guarded_section {
     sigjmp_buf leave; /* without the signal mask, which the handler knows */
     uintptr_t at[2];
     size_t length[2];
-    int error; /* errno before it: ThreadSanitizer changes it around a handler, and a jump leaves it changed */
+    int error; /* errno before the access: ThreadSanitizer changes it around a handler, and a jump leaves it changed */
 };
 extern _Thread_local struct guarded_section *guarded_section __attribute__((tls_model("initial-exec")));
 
@@ -81,8 +81,8 @@ static inline bool guarded_store(void *to, uint64_t value, unsigned size)
 /* Where to continue when the instruction at this address faulted; 0: it is not in the table. Async-signal-safe. */
 uintptr_t guarded_go_on_at(uintptr_t instruction);
 
-/* An instruction that may fault; then `fault` is 1 and the value that it loads is undefined. The three distances are
- * relative to the table's words, so that the table needs no relocations. */
+/* An instruction that may fault; then `fault` is 1, and the value that it loads is undefined. The three distances are
+ * relative to the words of the table, so that the table needs no relocations. */
 #define GUARDED(instruction)                                                                                           \
     "1: " instruction "\n2:\n"                                                                                         \
     ".pushsection .text.guarded, \"ax\", @progbits\n"                                                                  \

@@ -1,5 +1,5 @@
-/* The operations of the BTH opcode as a table: legality, headers and place in a message are looked up, never computed
- * from hand-written products (IBA table 38 "OpCode field definitions"). */
+/* The table of BTH opcodes (IBA table 38 "OpCode field definitions"): whether an opcode exists, its headers and its
+ * place in a message are looked up here. */
 #pragma once
 
 #include <stdbool.h>

@@ -46,16 +46,17 @@ static inline enum syndrome_class syndrome_class(uint8_t syndrome)
     e
 #endif
 
-/* The BTH (IBA 9.2) is three words of host order, whose bits have their places of the wire: so a packet is read and
- * written word by word. Its opcode has 3 bits of service and 5 of operation (wire/op.h); `migrated` is MigReq, sent
- * as 1, and both are accepted; FECN, BECN; the destination is a queue pair's number. Bits without name are 0 here. */
+/* The BTH (IBA 9.2) is three words of host order, whose bits have the places that they have on the wire: so a packet is
+ * read and written word by word. The opcode has 3 bits of service and 5 of operation (wire/op.h); `migrated` is MigReq,
+ * which is sent as 1 and accepted as either; forward_congestion is FECN, backward_congestion BECN; the destination is a
+ * queue pair's number. Bits without a name are 0 here. */
 enum {
-    PACKET_BTH_0 = 0xffc0ffff, /* the bits that have names */
+    PACKET_BTH_0 = 0xffc0ffff, /* the bits of each word that have names */
     PACKET_BTH_1 = 0xc0ffffff,
     PACKET_BTH_2 = 0x80ffffff,
     PACKET_MIGRATED = 1 << 22,
 };
-#define PACKET_SOLICITED (1u << 23)
+#define PACKET_SOLICITED (1u << 23)     /* in the first word */
 #define PACKET_ACK_REQUESTED (1u << 31) /* in the third word */
 
 struct packet {
@@ -69,7 +70,7 @@ struct packet {
         };
     };
 
-    uint64_t address;     /* RETH, AtomicETH; wire_decode clears the rest from here on at once */
+    uint64_t address;     /* RETH, AtomicETH; from here on wire_decode clears everything at once */
     uint64_t swap_or_add; /* AtomicETH */
     uint64_t compare;     /* AtomicETH */
     uint64_t original;    /* AtomicAckETH */
@@ -90,7 +91,7 @@ struct packet {
 
     uint32_t way; /* inside the host: the sender's fields for a capture (enum frame_way, link/frame.h); 0: not known */
 
-    const uint8_t *lrh; /* the 8 bytes before it on InfiniBand; NULL: of RoCE, or of a connection */
+    const uint8_t *lrh; /* the 8 bytes of the LRH on InfiniBand; NULL: RoCE, or a connection's packet */
     const uint8_t *grh; /* the 40 bytes that a UD receive shows (IPv4: the last 20 are its header); NULL: not known */
     struct payload payload;
 };

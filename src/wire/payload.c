@@ -7,8 +7,8 @@
 #include "wire/foreign/foreign.h"
 #include "wire/guarded.h"
 
-/* The final word is read first: where the regions overlap, the copy of the rest may overwrite it. It is one store after
- * everything before it. */
+/* Reads the last word first: where the regions overlap, the copy of the other bytes may overwrite it. It lands in one
+ * store after all others. */
 static inline bool copy_and_land_word(uint8_t *to, const uint8_t *from, size_t length, unsigned last)
 {
     uint64_t word;
@@ -37,10 +37,11 @@ static inline bool copy_and_land(uint8_t *to, const uint8_t *from, size_t length
 struct cursor {
     const struct iovec *piece;
     uint32_t left; /* pieces from `piece` on */
-    size_t skip;   /* bytes of it that were passed */
+    size_t skip;   /* bytes of `piece` that were passed */
 };
 
-/* Moves on; copies what is passed to `to` unless that is NULL. False when the pieces end before, or are gone. */
+/* Moves on by `length` bytes, and copies them to `to` unless that is NULL. False: the pieces end before, or are
+ * gone. */
 static bool payload_take(struct cursor *from, uint8_t *to, size_t length)
 {
     while (length) {
@@ -83,8 +84,8 @@ static bool copy_pieces(const struct payload *payload, uint32_t offset, const st
     return take_and_land(&from, to[count - 1].iov_base, to[count - 1].iov_len);
 }
 
-/* A link fetches as it likes (the kernel's copy may store the bytes in any order), so the final word is fetched aside,
- * as one more piece of the same call, and stored here. */
+/* A link may store the bytes in any order (the kernel's copy does), so the last word is fetched into a variable, as one
+ * more piece of the same call, and stored from there. */
 static bool pull_pieces(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
 {
     struct iovec split[PAYLOAD_PIECES_MAX + 1];
@@ -101,7 +102,7 @@ static bool pull_pieces(const struct payload *payload, uint32_t offset, const st
     return payload->pull(payload, offset, split, kept + 1) && guarded_store(stop - last, word, last);
 }
 
-/* Kept apart, so that the short way does not save registers for it. */
+/* A separate function, so that the short way does not save registers for it. */
 cold static bool payload_copy_slow(const struct payload *payload, uint32_t offset, const struct iovec *to,
                                    uint32_t count)
 {

@@ -22,7 +22,7 @@ struct payload {
     bool by_reference;
     /* NULL: the pieces are plain memory of this process. Otherwise the link's function that fetches `to` (at most
      * PAYLOAD_PIECES_MAX + 1 pieces, whose lengths add up to at most length - offset) from `offset` on, in any
-     * order; false when the bytes can't be read or are not valid any more. */
+     * order. False: the bytes can't be read, or are not valid any more. */
     bool (*pull)(const struct payload *, uint32_t offset, const struct iovec *to, uint32_t count);
     void *source; /* for pull */
 };
@@ -37,13 +37,14 @@ static inline unsigned payload_last_word(uintptr_t end, size_t length)
     return length >= 2 && (end & 1) == 0 ? 2 : 1;
 }
 
-/* Copies `to`'s lengths from `offset` of the payload on; the last byte lands last and, where the end of the
- * destination is aligned, the last eight bytes land in one store: programs poll memory for the end of a WRITE. (If
- * it is aligned to less, or shorter: the largest naturally aligned word.) `count` is at most PAYLOAD_PIECES_MAX.
- * Source and destination may overlap if each is one piece. False when a pull failed, or memory of either side is
- * gone (guarded.h); the destination is then undefined. Reads nothing past payload->length (false). */
+/* Fills the pieces `to` with bytes of the payload, from `offset` on. The last byte lands last and, where the end of the
+ * destination is aligned to eight bytes, the last eight bytes land in one store (otherwise the bytes of
+ * payload_last_word): programs poll memory for the end of a WRITE. `count` is at most PAYLOAD_PIECES_MAX. Source and
+ * destination may overlap if each is one piece. False: a pull failed, memory of either side is gone (guarded.h), or the
+ * payload is shorter; the destination is then undefined. */
 bool payload_copy(const struct payload *, uint32_t offset, const struct iovec *to, uint32_t count);
 
-/* Find out why a copy failed: true if the destination, or the plain pieces, are still there. Both touch each page. */
+/* Find out why a copy failed: return true if the destination, or the payload's plain pieces, are still there. Both
+ * touch each page. */
 bool payload_can_land(const struct iovec *to, uint32_t count);
 bool payload_is_there(const struct payload *);

@@ -16,8 +16,8 @@ static inline int32_t psn_distance(uint32_t a, uint32_t b)
     return (int32_t)((a - b) << 8) >> 8;
 }
 
-/* The number of nanoseconds that a requester waits after an RNR NAK with this timer code (IBA 9.7.5.2.8, table 45);
- * only the low five bits count. */
+/* The number of nanoseconds that a requester waits after an RNR NAK with this timer code, of which only the low five
+ * bits count (IBA 9.7.5.2.8, table 45). */
 static inline uint64_t rnr_wait(uint8_t code)
 {
     static const uint32_t tens_of_microseconds[32] = {

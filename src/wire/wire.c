@@ -17,8 +17,8 @@ enum {
                  OP_IETH | OP_CNP,
 };
 
-/* Calls with the extension headers as a constant for those that nearly all packets have, so that the compiler leaves
- * only their loads and stores. */
+/* Calls `call` with constant flags for the extension headers that nearly all packets have, so that the compiler leaves
+ * only the loads and stores of these. */
 #define FOR_USUAL_EXTENSIONS(flags, call, packet, bytes)                                                               \
     switch ((flags)&EXTENSIONS) {                                                                                      \
     case 0:                                                                                                            \
@@ -183,8 +183,8 @@ static inline void decode_extensions(struct packet *packet, uint32_t flags, cons
     decode_end(from, flags, packet);
 }
 
-/* Clears parts of a few registers each: for a whole struct compilers put `rep stos`, which takes longer than all the
- * rest of decoding. */
+/* Clears two parts, each by a few stores of registers: for a whole struct compilers use `rep stos`, which takes longer
+ * than the rest of decoding. */
 static inline void clear_extensions(struct packet *packet)
 {
     enum { START = offsetof(struct packet, address), PART = 64 };
@@ -198,8 +198,8 @@ static inline void clear_bth(struct packet *packet)
     memset(packet->bth, 0, sizeof packet->bth);
 }
 
-/* Makes the checks that need no decoding; the version is first, since another version may have other opcodes. An
- * opcode that does not exist has no headers in the table. */
+/* Makes the checks that need no decoding. The version is first, since another version may have other opcodes; an opcode
+ * that does not exist has no headers in the table. */
 static inline enum wire_fault find_fault(const uint8_t *bytes, size_t length)
 {
     const struct op *op = &op_table[bytes[0]];

@@ -33,8 +33,8 @@ static void write_member(void *member, unsigned size, uint64_t value)
     }
 }
 
-/* Fields of more than 64 bits are arrays of whole bytes. A narrower one ends in the same byte that it begins in, or
- * begins with a byte. */
+/* A field of more than 64 bits is an array of whole bytes. A narrower field ends in the byte in which it begins, or
+ * begins at the beginning of a byte. */
 static bool is_array(const struct cm_field *field)
 {
     return field->width > 64;

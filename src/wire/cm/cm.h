@@ -74,7 +74,7 @@ struct cm_req {
     uint8_t remote_response_timeout, local_response_timeout; /* 5 bits: 4.096 us * 2^n */
     uint8_t transport;                                       /* enum cm_transport */
     uint8_t flow_control;
-    uint32_t starting_psn; /* where the receiver's send queue begins */
+    uint32_t starting_psn; /* the first PSN of the receiver's send queue */
     uint8_t retry_count, rnr_retry_count;
     uint16_t pkey;
     uint8_t mtu; /* enum ibv_mtu */
@@ -152,7 +152,7 @@ struct cm_message {
 enum cm_fault {
     CM_FINE = 0,
     CM_TRUNCATED, /* shorter than a management datagram */
-    CM_CLASS,     /* not of the communication manager as IBA 1.2 and later have it, or not its method */
+    CM_CLASS,     /* another class, version (of IBA before 1.2) or method than the communication manager's */
     CM_ATTRIBUTE, /* a message that does not exist */
     CM_LENGTH,    /* additional information longer than its field */
 };
@@ -160,7 +160,8 @@ enum cm_fault {
 /* Writes all MAD_BYTES. Bits of a value beyond the width of its field are cut off. */
 void cm_encode(const struct cm_message *, uint8_t to[MAD_BYTES]);
 
-/* Total: any input gives a fault or a message, whose unused parts are zero. Bytes after MAD_BYTES are ignored. */
+/* Decodes a message. Total: any input gives a fault or a message, whose unused parts are zero. Ignores bytes after
+ * MAD_BYTES. */
 enum cm_fault cm_decode(const uint8_t *bytes, size_t length, struct cm_message *);
 
 /* The number of bytes of private data that each message of this attribute carries. */

@@ -5,7 +5,7 @@
 
 enum { BYTES_SHOWN = 32 };
 
-/* The bytes up to the last that is not 0, not more than some. */
+/* Writes the bytes up to the last one that is not 0, at most BYTES_SHOWN of them. */
 static void put_bytes(struct line *line, const char *label, const uint8_t *bytes, unsigned length)
 {
     while (length && !bytes[length - 1])
@@ -45,7 +45,7 @@ static void put_address(struct line *line, unsigned version, const uint8_t addre
         line_advance(line, snprintf(line->at, line->left, "%c%x", i ? ':' : ' ', bytes_get16(address + i)));
 }
 
-/* Describes the IP addressing that the private data begins with; returns the bytes that it takes there, or 0. */
+/* Describes the IP addressing with which the private data begins; returns its number of bytes, or 0. */
 static unsigned put_ip(struct line *line, const struct cm_message *message)
 {
     struct cm_ip ip;

@@ -1,6 +1,6 @@
 #include "wire/cm/cm_fields.h"
 
-/* A field of `bits` bits that begins at a byte and a bit of it, for a member of a part of struct cm_message. */
+/* A field of `bits` bits that begins at bit `first` of a byte, for a member of struct cm_message. */
 #define ANY(path, label, byte, first, bits, at, counted)                                                               \
     {                                                                                                                  \
         .name = label, .bit = (byte)*8 + (first), .width = bits, .member = offsetof(struct cm_message, path),          \

@@ -5,18 +5,18 @@
 
 struct cm_field {
     const char *name;
-    uint16_t bit;    /* from the end of the common header, the highest bit of a byte first */
+    uint16_t bit;    /* its first bit, counted from the end of the common header, the highest bit of a byte first */
     uint16_t width;  /* bits; 0 ends a table */
     uint16_t member; /* of struct cm_message: its place and its size in bytes */
     uint8_t size;
     bool decimal;
-    uint8_t shift; /* where in the member the field's lowest bit belongs, if the member is cut into several fields */
+    uint8_t shift; /* the place of the field's lowest bit in the member, if several fields make up the member */
 };
 
 struct cm_layout {
     const char *name;
     const struct cm_field *fields;
-    uint8_t private_at; /* to the end of the datagram */
+    uint8_t private_at; /* the byte at which private data begins, which ends with the datagram */
     bool reply;
 };
 

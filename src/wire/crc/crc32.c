@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* libdeflate multiplies four vectors in one instruction (VPCLMULQDQ) from release 1.20 on. Debian 12 has 1.14, and a
- * fifth of the time to send a long message was its CRC, so until then we do the like for long data. */
+ * fifth of the time to send a long message was its CRC, so with older releases we do that for long data. */
 #if defined(__x86_64__) && LIBDEFLATE_VERSION_MAJOR == 1 && LIBDEFLATE_VERSION_MINOR < 20
 
 #include <immintrin.h>
@@ -14,8 +14,8 @@
 
 enum { BLOCK = 64, STRIDE = 4 * BLOCK, LONG = 2 * STRIDE };
 
-/* Bytes are a polynomial over GF(2), the lowest bit of the first one the highest power. 128 bits may be added to 128
- * later ones, n bits after them, when multiplied by x^n modulo the CRC's polynomial, each half by another constant:
+/* Bytes are a polynomial over GF(2); the lowest bit of the first byte is the highest power. 128 bits may be added to
+ * 128 later bits, n bits after them, when multiplied by x^n modulo the CRC's polynomial, each half by another constant:
  * x^(n + 32) and x^(n - 32), which make up for the product's width and its reflection. */
 static const uint64_t by_stride[2] = {0x11542778a, 0x1322d1430}, by_block[2] = {0x154442bd4, 0x1c6e41596};
 
@@ -81,5 +81,5 @@ uint32_t crc32_go_on(uint32_t crc, const void *bytes, size_t length)
 {
     if (goes_wide(length))
         return crc_of_long(crc, bytes, length);
-    return length ? libdeflate_crc32(crc, bytes, length) : crc; /* for it, NULL is a question */
+    return length ? libdeflate_crc32(crc, bytes, length) : crc; /* libdeflate returns 0 for NULL */
 }

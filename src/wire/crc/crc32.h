@@ -1,9 +1,8 @@
-/* The CRC-32 of Ethernet and InfiniBand, of the fastest kind that this processor has. Pure, as wire.h says. */
+/* The CRC-32 of Ethernet and InfiniBand, by the fastest instructions of this processor. Pure, as wire.h says. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Continues the CRC of the bytes before, 0 at the beginning, like libdeflate_crc32; `bytes` may be NULL if the
- * length is 0. */
+/* Continues the CRC of earlier bytes, which is 0 at the beginning; `bytes` may be NULL if the length is 0. */
 uint32_t crc32_go_on(uint32_t crc, const void *bytes, size_t length);

@@ -23,30 +23,30 @@ static size_t lesser(size_t one, size_t other)
     return one < other ? one : other;
 }
 
-/* The thread that has begun copies which may not have ended; or NULL. It owns all of the state below. */
+/* The thread that has begun copies which may not have ended, and owns all of the state below; or NULL. */
 static void *_Atomic mover;
 static _Thread_local char self __attribute__((tls_model("initial-exec")));
 
 enum { AHEAD_PIECES = FOREIGN_AHEAD / FOREIGN_LANES };
 
-/* A lane of landings: bytes of one message in one half of the lane's part of the device's landings. Their copy
- * begins when the half is full. */
+/* A lane of landings: bytes of one message in one half of the lane's part of the device's landings. Their copy begins
+ * at the latest when the half is full. */
 struct landing {
     const struct foreign *foreign; /* NULL: the lane is free */
     bool *lost;                    /* the message's; NULL: the message ends */
     uint8_t *to;                   /* the place of the bytes that wait */
-    size_t begun, filled;          /* those between them wait */
+    size_t begun, filled;          /* the bytes of the half between these two wait */
     unsigned half;
-    bool flies;  /* a copy has not been waited for */
-    bool failed; /* one has, since the lane was free */
+    bool flies;  /* a copy was begun and not waited for */
+    bool failed; /* a copy has failed since the lane was free */
 };
 static struct landing landings[FOREIGN_LANES];
-static unsigned next_landing; /* the lane that ends for another message if no lane is free */
-static bool *gathering;       /* the message that foreign_gather has named; or NULL */
-static bool gathering_ends;   /* the message ends with the bytes that land now */
+static unsigned next_landing; /* the lane that is settled for another message if no lane is free */
+static bool *gathering;       /* of the message that foreign_gather has named; or NULL */
+static bool gathering_ends;   /* that message ends with the bytes that land now */
 
-/* A lane of bytes read ahead: pieces of an element. The newest one may be under way. Older ones stay for what is
- * sent again. */
+/* A lane of bytes read ahead: pieces of an element. The newest piece may not have arrived. Older pieces stay for bytes
+ * that are sent again. */
 struct ahead {
     const struct foreign *foreign; /* NULL: the lane is free */
     const void *sender;
@@ -57,7 +57,7 @@ struct ahead {
     } pieces[AHEAD_PIECES];
     unsigned newest, held;
     bool flies; /* the newest has not arrived */
-    bool fresh; /* begun for the very packet that is sent next */
+    bool fresh; /* the lane was begun for the packet that is sent next */
 };
 static struct ahead aheads[FOREIGN_LANES];
 static unsigned next_ahead; /* as next_landing */
@@ -76,7 +76,8 @@ static bool note_landing(struct landing *landing, bool fine)
     return fine;
 }
 
-/* Odd while a thread is within a call of the driver, which may wait for a lock of it or for the end of copies. */
+/* Odd while a thread is within a call of the driver, which may wait for a lock of the driver or for the end of
+ * copies. */
 static _Atomic uint32_t calls;
 
 uint32_t foreign_waiting(void)
@@ -109,7 +110,8 @@ static bool end_copies(const struct foreign *foreign)
     return fine;
 }
 
-/* A driver reports a failure once, but not the copy that failed: so it counts for all copies that had begun. */
+/* Waits for all copies. A driver reports a failure once, but not which copy failed: so it counts for all that had
+ * begun. */
 static bool fence(const struct foreign *foreign)
 {
     bool fine = end_copies(foreign);
@@ -141,7 +143,7 @@ static uint8_t *landing_half(const struct landing *landing)
     return landing->foreign->landings + (size_t)((landing - landings) * 2 + landing->half) * FOREIGN_PIECE;
 }
 
-/* Begins the copy of what waits. */
+/* Begins the copy of the bytes that wait. */
 static bool begin_landing(struct landing *landing)
 {
     size_t length = landing->filled - landing->begun;
@@ -166,7 +168,7 @@ static bool turn_landing(struct landing *landing)
     return begun && !landing->failed;
 }
 
-/* The lane is free afterwards. False: some of its copies have failed. */
+/* Ends the lane's copies, and makes the lane free. False: some of the copies have failed. */
 static bool settle_landing(struct landing *landing)
 {
     begin_landing(landing);
@@ -265,8 +267,8 @@ static uint8_t *ahead_piece(const struct ahead *ahead, unsigned piece)
     return ahead->foreign->ahead + ((size_t)(ahead - aheads) * AHEAD_PIECES + piece) * FOREIGN_PIECE;
 }
 
-/* Begins to read a piece in the place of the oldest. The first is short, as nothing can be sent before it is there, and
- * each is twice as long as the one before: where much is lost, the reading often begins anew. */
+/* Begins to read a piece in the place of the oldest. The first piece is short, as nothing can be sent before it has
+ * arrived, and each is twice as long as the one before: where many packets are lost, reading often begins anew. */
 static bool begin_ahead(struct ahead *ahead, const uint8_t *from)
 {
     enum { FIRST = 64 << 10 };
@@ -285,7 +287,7 @@ static bool begin_ahead(struct ahead *ahead, const uint8_t *from)
     return true;
 }
 
-/* The piece that has arrived and has this byte; or AHEAD_PIECES. */
+/* The piece with this byte that has arrived; or AHEAD_PIECES. */
 static unsigned find_piece(const struct ahead *ahead, const uint8_t *from)
 {
     for (unsigned age = ahead->flies; age < ahead->held; age++) {
@@ -296,8 +298,8 @@ static unsigned find_piece(const struct ahead *ahead, const uint8_t *from)
     return AHEAD_PIECES;
 }
 
-/* The piece that has the byte that is sent next; or AHEAD_PIECES. If it is the newest, the next one is begun; a
- * refusal matters only when its bytes are needed. */
+/* The piece with the byte that is sent next, waited for if necessary; or AHEAD_PIECES. If it is the newest, the piece
+ * after it is begun; if the driver refuses that, it matters only when those bytes are needed. */
 static unsigned next_piece(struct ahead *ahead)
 {
     unsigned piece = find_piece(ahead, ahead->next);
@@ -378,7 +380,7 @@ static bool flies_any(const struct foreign *foreign)
     return any;
 }
 
-/* Fetches bytes after all other copies have ended, so that their failures are not this copy's. */
+/* Fetches bytes after all other copies have ended, so that a failure of those is not taken for this copy's. */
 static bool fetch_alone(const struct foreign *foreign, uint8_t *stage, const uint8_t *from, size_t length)
 {
     if (flies_any(foreign))
@@ -386,7 +388,8 @@ static bool fetch_alone(const struct foreign *foreign, uint8_t *stage, const uin
     return begin_out(foreign, stage, from, length) && fence(foreign);
 }
 
-/* An element that is read without its name may be another work's: nothing of it is older than this. */
+/* Forgets what was read ahead of an element that is now read without a name: it may be another work's, for which those
+ * bytes are too old. */
 static void forget_unnamed(const uint8_t *from)
 {
     for (struct ahead *each = aheads; each < aheads + FOREIGN_LANES; each++)
@@ -446,7 +449,7 @@ static bool land_in_host(uint8_t *to, const uint8_t *stage, size_t length, unsig
     return !last || guarded_store(to + rest, word, last);
 }
 
-/* Bytes of the payload into the stage. */
+/* Copies bytes of the payload into the stage. */
 static bool take(const struct payload *payload, uint32_t offset, uint8_t *stage, size_t length)
 {
     if (payload->pull)
@@ -477,7 +480,7 @@ static const struct foreign *find_any(const struct iovec *pieces, uint32_t count
     return foreign;
 }
 
-/* The lane of the message, or one that becomes its. */
+/* The lane of the message, or a free one, if necessary after another message's is settled. */
 static struct landing *find_landing(void)
 {
     struct landing *landing = gathering ? landing_of(gathering) : NULL;
@@ -491,7 +494,8 @@ static struct landing *find_landing(void)
     return landing;
 }
 
-/* The bytes at this place may join those that wait, or the latter begin. NULL: bytes of the message have been lost. */
+/* Prepares the lane for bytes that land at `to`: if these do not follow the bytes that wait, the copy of the latter
+ * begins. NULL: bytes of the message have been lost. */
 static struct landing *aim_landing(const struct foreign *foreign, uint8_t *to)
 {
     struct landing *landing = find_landing();
@@ -565,7 +569,7 @@ bool foreign_is_any(const struct iovec *pieces, uint32_t count)
     return atomic_load(&finds) && find_any(pieces, count);
 }
 
-/* Which stage is used matters little: any device's driver copies from any. */
+/* It matters little whose stage is used: any device's driver copies from any stage. */
 bool foreign_payload_copy(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count,
                           unsigned last)
 {
@@ -586,7 +590,7 @@ bool foreign_payload_copy(const struct payload *payload, uint32_t offset, const 
 static bool read_to_send(const uint8_t *from, size_t length)
 {
     size_t here;
-    const struct foreign *foreign = find_foreign(from, &here); /* of this thread, so that what follows is */
+    const struct foreign *foreign = find_foreign(from, &here); /* NULL, too, in a thread that must not copy */
     if (!foreign || !sent.start || from < sent.start || length >= (size_t)(sent.end - from))
         return false;
     struct ahead *ahead = named_ahead(foreign);
