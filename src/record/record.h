@@ -7,13 +7,13 @@
  *   -----  -------------------------------------------------------------
  *   4      length of the record in bytes, these included
  *   4      the process (its pid)
- *   4      the queue pair: counted in its process; 0: the process itself
+ *   4      the queue pair, as numbered in its process; 0: the process itself
  *   2      kind (enum record_kind)
  *   2      how many numbers follow
  *   8 each the numbers, as record.def names them
  *   rest   bytes
  *
- * All numbers are in little endian. A DOOR and the records of its effects follow each other: they were one write.
+ * All numbers are in little endian. A DOOR and the records of its effects follow each other, as they were one write.
  * Pure: no state, thread-safe. */
 #pragma once
 
@@ -64,7 +64,7 @@ struct record {
     uint32_t length; /* of the bytes */
 };
 
-/* TAKE_RECEIVE's `found`. */
+/* Values of TAKE_RECEIVE.found. */
 enum { RECEIVE_NONE, RECEIVE_FOUND, RECEIVE_TOO_SHORT, RECEIVE_UNFETCHED };
 
 /* The operations of an owner that records or replays, by its functions on_sent and so on; for XRC add select_srq. */

@@ -13,20 +13,20 @@
 #include "wire/lrh.h"
 #include "wire/wire.h"
 
-enum { PAYLOAD_KEPT = 4096 /* bytes of the payload of a packet that are kept at most */, ROOM_AT_FIRST = 1024 };
+enum { PAYLOAD_KEPT = 4096 /* the most bytes of a packet's payload that are recorded */, ROOM_AT_FIRST = 1024 };
 
 struct recorded {
-    struct engine_owner owner; /* the engine's */
+    struct engine_owner owner; /* the engine's owner, which forwards all calls to `real` */
     struct engine *engine;
     struct engine_owner *real;
     const uint32_t *number;
     uint32_t process, queue;
     uint32_t posted;               /* position in the send queue after the last POST */
-    const struct payload *payload; /* of the packet in hand, as it arrived */
-    uint8_t *buffer;               /* records of the door in hand */
+    const struct payload *payload; /* of the packet that the engine is taking, as it arrived */
+    uint8_t *buffer;               /* records of the present call of a door */
     size_t used, room;
-    bool lacking;  /* memory for them was lacking; the recording of this queue pair ends */
-    bool datagram; /* UD: a work request has a destination; of other services these fields are not set */
+    bool lacking;  /* there was no memory for records, so the recording of this queue pair has ended */
+    bool datagram; /* UD: work requests have a destination; in those of other services these fields are not set */
 };
 
 static inline struct recorded *recorded_of(struct engine_owner *owner)
@@ -36,7 +36,7 @@ static inline struct recorded *recorded_of(struct engine_owner *owner)
 
 /* ---- records ---- */
 
-/* Makes room for `bytes` more; NULL: no memory. */
+/* Makes room for this many bytes more; NULL: no memory. */
 static uint8_t *reserve(struct recorded *recorded, size_t bytes)
 {
     if (recorded->lacking)
@@ -63,7 +63,7 @@ cold static void put_record(struct recorded *recorded, struct record *record)
         recorded->used += record_write(record, to);
 }
 
-/* Each door's records start with a TIME record. */
+/* Adds a record; the first one of a call is preceded by a TIME record. */
 cold static void add_record(struct recorded *recorded, struct record *record)
 {
     if (!recorded->used)
@@ -71,7 +71,6 @@ cold static void add_record(struct recorded *recorded, struct record *record)
     put_record(recorded, record);
 }
 
-/* ADD(recorded, KIND, its numbers...) */
 #define ADD_BYTES(recorded, what, data, size, ...)                                                                     \
     add_record(recorded, &(struct record){.kind = RECORD_##what,                                                       \
                                           .what = {__VA_ARGS__},                                                       \
@@ -94,7 +93,7 @@ static void add_post(struct recorded *recorded, uint32_t position)
               .owner_value = work->owner_value);
 }
 
-/* Posting is seen at the next door: a program's batch enters the send queue without one. */
+/* Records posted work at the next door, as a program's batch enters the send queue without one. */
 static void add_posts(struct recorded *recorded)
 {
     const struct send_queue *queue = engine_queue(recorded->engine);
@@ -127,7 +126,7 @@ static void add_packet(struct recorded *recorded, enum record_kind kind, const s
     if (outer)
         memcpy(bytes + used, packet->lrh ? packet->lrh : packet->grh, outer);
     used += outer;
-    bool plain = packet->payload.count != PAYLOAD_STORES; /* otherwise only the engine knows where the bytes are */
+    bool plain = packet->payload.count != PAYLOAD_STORES; /* otherwise the engine alone knows where the bytes are */
     if (plain && kept && payload_copy(&packet->payload, 0, &(struct iovec){bytes + used, kept}, 1))
         used += kept;
     add_record(recorded, &(struct record){.kind = kind,
@@ -139,7 +138,7 @@ static void add_packet(struct recorded *recorded, enum record_kind kind, const s
                                           .length = (uint32_t)used});
 }
 
-/* The `pull` of a payload: records how much of a packet is stored. */
+/* The `pull` of a packet's payload: stores bytes, and records how many. */
 static bool store(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
 {
     struct recorded *recorded = payload->source;
@@ -151,7 +150,7 @@ static bool store(const struct payload *payload, uint32_t offset, const struct i
     return stored;
 }
 
-/* The same packet, whose payload is stored under the eyes of the recording. */
+/* Returns the same packet with a payload whose `pull` records what is stored. */
 static struct packet watched(struct recorded *recorded, const struct packet *packet)
 {
     struct packet same = *packet;

@@ -8,13 +8,13 @@
 
 struct recorded;
 
-/* Begins with an engine that is not initialized yet; its owner must have its operations when it is. NULL: no memory.
- * `number` points to the queue pair's number. */
+/* Begins to record an engine that is not initialized yet. The owner must have its operations when the engine is
+ * initialized; `number` points to the queue pair's number. NULL: no memory. */
 struct recorded *recorded_begin(struct engine *, struct engine_owner *, const uint32_t *number);
 /* Ends the recording of a queue pair that is destroyed. */
 void recorded_end(struct recorded *);
 
-/* Most programs record nothing, so these are not inlined. */
+/* Most programs record nothing, so these functions are not inlined. */
 #define SELF struct recorded *recorded
 #define DOOR(type, name, record, service, parameters, ...) cold type recorded_##name parameters;
 #define DOOR_APART DOOR

@@ -16,7 +16,7 @@
 
 LOCK_STATIC(writing, LOCK_INNERMOST);
 
-static struct output file; /* under writing, once the recording has begun */
+static struct output file; /* guarded by `writing` once the recording has begun */
 static char path_of_file[512];
 static bool asked; /* recorder_begin was called */
 static atomic_bool on;

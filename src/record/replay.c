@@ -35,7 +35,7 @@ static void free_queue(struct replay_queue *queue)
     free(queue);
 }
 
-/* Makes an engine from the record. This and the functions below return false for what no engine can take. */
+/* Makes an engine from the record. This function and those below return false for input that no engine can take. */
 static bool create(struct replay *replay, const struct record *record)
 {
     uint64_t service = record->CREATE.service, stride = record->CREATE.stride, capacity = record->CREATE.capacity;
@@ -91,7 +91,7 @@ static bool run_post(struct replay_queue *queue, const struct record *record)
     return true;
 }
 
-/* A HEAR has the numbers of a RECEIVE. */
+/* Reads the packet of a RECEIVE, or of a HEAR, which has the same numbers. */
 static bool is_packet(struct replay_queue *queue, const struct record *record, struct packet *packet)
 {
     unsigned headers, pad;
@@ -125,8 +125,8 @@ static bool run_hear_response(struct replay_queue *queue, const struct record *r
     return true;
 }
 
-/* The value that an atomic found is the program's, and other queue pairs change it at the same time. It is the last
- * header of its answer, and the only one of all that memory decides. */
+/* The number of bytes of headers that are compared. The value that an atomic found is not: it is in the program's
+ * memory, where other queue pairs change it at the same time. It is the last header of the answer. */
 static size_t compared(const struct packet *packet, size_t length)
 {
     return op_table[packet->opcode].flags & OP_ATOMICACKETH ? length - sizeof packet->original : length;

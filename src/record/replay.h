@@ -7,17 +7,17 @@
 struct replay_result {
     enum record_fault fault; /* RECORD_END: the whole recording was read */
     uint32_t version;        /* the file's, if `fault` is RECORD_VERSION */
-    size_t at;               /* byte of the file where reading ended */
+    size_t at;               /* the byte of the file at which reading ended */
     uint64_t records, doors; /* records read, and doors run */
     unsigned queues;         /* queue pairs that were made */
-    bool differs;            /* an engine did something else than it did when it was recorded */
+    bool differs;            /* an engine did something else than when it was recorded */
     char words[512];         /* the difference, or why a recording can't be run; or "" */
 };
 
 /* The caller's function for each record, before the engine executes it. False ends the replay. */
 typedef bool replay_hears(void *context, const struct record *);
 
-/* `bytes` is a whole file. Total: any input ends with a result. A replay needs at most REPLAY_MEMORY_MOST bytes. The
- * caller sets the signal handlers for memory that is gone (link/guard.h). */
+/* Replays a whole file. Total: any input ends with a result. The send queues of a replay take at most
+ * REPLAY_MEMORY_MOST bytes. The caller sets the signal handlers for memory that is gone (link/guard.h). */
 enum { REPLAY_MEMORY_MOST = 1 << 30 };
 void replay_run(const uint8_t *bytes, size_t length, replay_hears *, void *context, struct replay_result *);

@@ -50,7 +50,6 @@ static void differ(struct replay *replay, const struct record *does, unsigned co
                recorded ? then : "nothing more", now);
 }
 
-/* The next record, if it belongs to the actions of this queue pair. */
 bool replay_peek(struct replay *replay, uint32_t process, uint32_t queue, struct record *record, size_t *size)
 {
     if (record_read(replay->bytes + replay->at, replay->length - replay->at, record, size) != RECORD_FINE)
@@ -60,7 +59,8 @@ bool replay_peek(struct replay *replay, uint32_t process, uint32_t queue, struct
            (class == RECORD_CLASS_ANSWER || class == RECORD_CLASS_RESULT);
 }
 
-/* A DOOR and its effects were one write; it was cut short when the process was killed, or the disk was full. */
+/* Returns true if the recording ends here. A DOOR and its effects were one write, which was cut short if the process
+ * was killed, or the disk was full. */
 static bool is_cut(const struct replay *replay)
 {
     struct record record;
@@ -150,7 +150,7 @@ static void on_received(struct engine_owner *owner, const struct recv_wqe *recei
                   arrival->length, arrival->flags, arrival->immediate_or_key, arrival->solicited, arrival->source);
 }
 
-/* Returns true if memory was gone when a store followed this door. Then the same happens again. */
+/* Returns true if the memory of the store that followed this look-up was gone. It is gone in the replay, too. */
 static bool is_gone(struct replay *replay, const struct replay_queue *queue)
 {
     struct replay look = *replay;
@@ -243,7 +243,7 @@ static void on_dropped(struct engine_owner *owner, const struct packet *packet, 
 const struct owner_operations replay_operations = {RECORD_OPERATIONS};
 const struct owner_operations replay_operations_of_xrc = {RECORD_OPERATIONS, .select_srq = on_select_srq};
 
-/* The `pull` of a payload: stores the bytes, or fails, as when it was recorded. */
+/* The `pull` of a payload: succeeds, or fails, as when it was recorded; it stores nothing. */
 static bool store(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
 {
     struct replay_queue *queue = payload->source;

@@ -8,8 +8,8 @@
 
 enum { BUCKETS = 1024, SGES_MOST = 256 };
 
-/* Memory of programs: all addresses share it, since its contents are not compared. The part after it can't be
- * accessed. */
+/* The sizes of the memory of programs, which all addresses share, since its contents are not compared, and of the part
+ * after it, which can't be accessed: memory that is gone. */
 static const size_t replay_memory_size = (size_t)1 << 32, replay_gone_size = 1 << 20;
 
 struct replay_queue {
@@ -18,7 +18,7 @@ struct replay_queue {
     struct replay *replay;
     struct engine engine;
     uint32_t process, queue;
-    struct send_queue sends; /* the queue's memory; the engine has its positions */
+    struct send_queue sends; /* the send queue's memory; the engine has its positions */
     struct responder_resource *saved;
     struct recv_wqe receive;
     struct ibv_sge sges[SGES_MOST];
@@ -32,36 +32,36 @@ struct replay {
     const struct record *door; /* the door that is being run */
     struct replay_queues queues[BUCKETS];
     uint8_t *memory;
-    size_t taken; /* bytes of send queues */
+    size_t taken; /* bytes of all send queues */
     replay_hears *hears;
     void *context;
-    bool ended; /* by the caller */
+    bool ended; /* the caller has ended the replay (replay_hears) */
     bool cut;   /* the recording ended before the engine did */
 };
 
-/* The operations of replayed engines: each call's arguments must be next in the recording, which has the answers. */
+/* The operations of a replayed engine's owner: each call must be the next record, from which it gets its answer. */
 extern const struct owner_operations replay_operations, replay_operations_of_xrc;
 
-/* The payload of a packet, for the engine. */
+/* The payload of a packet for a replayed engine. */
 struct payload replay_payload(struct replay_queue *, uint32_t length, bool by_reference);
 
-/* Returns true unless the replay has ended. */
+/* Returns true unless the replay ends: by a difference, a fault, the caller, or the end of the recording. */
 bool replay_goes_on(const struct replay *);
 
-/* Ends the replay for a fault of the recording or the engine, and keeps the first one's words. */
+/* Ends the replay because of a fault of the recording or the engine. Keeps the words of the first fault. */
 void replay_say(struct replay *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Reads the next record, if it is an action of this queue pair's engine. */
 bool replay_peek(struct replay *, uint32_t process, uint32_t queue, struct record *, size_t *size);
 
-/* Compares an action of the engine with the next record, in its first `count` numbers; *record then has all of them.
- * False: the recording has another action, which ends the replay. */
+/* Compares an action of the engine with the next record by its first `count` numbers; *record then has all numbers.
+ * False: the recording has another action, which ends the replay, or the replay has ended. */
 bool replay_take(struct replay_queue *, enum record_kind, unsigned count, const uint64_t *numbers, struct record *);
 
 #define REPLAY_TAKE(queue, kind, record, ...)                                                                          \
     replay_take(queue, RECORD_##kind, sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t), (uint64_t[]){__VA_ARGS__}, \
                 record)
-/* The same for an action of which nothing more is needed. */
+/* The same, where the record is not needed afterwards. */
 #define REPLAY_EXPECT(queue, kind, ...) REPLAY_TAKE(queue, kind, &(struct record){0}, __VA_ARGS__)
 
 /* Writes a record in words: its kind, and the first `count` of its numbers. */
