@@ -280,7 +280,7 @@ static void run_door(struct replay *replay, const struct record *record)
     replay->result->doors++;
     if (!can)
         replay_say(replay,
-                   "byte %zu: the recording says to \"%s\" of queue pair %u of process %u, which can't be done there",
+                   "byte %zu: the recording has \"%s\" for queue pair %u of process %u, which can't be done there",
                    replay->at, record_lines[record->kind].words, record->queue, record->process);
     look_for_missing(replay, record);
 }

@@ -119,7 +119,7 @@ static bool is_gone(const struct cleanup *cleanup)
 static void log_failure(struct cleanup *cleanup, int error, const char *why, nanos now)
 {
     if (cleanup->told != error)
-        log_reason(LOG_WARN, REASON_CM_NO_CLEANUP, "%s: %s.", why, strerror(error));
+        log_reason(LOG_WARN, REASON_CM_NO_CLEANUP, "%s: %s", why, strerror(error));
     cleanup->told = error;
     cleanup->retry_at = now + retry_after;
 }
@@ -127,7 +127,7 @@ static void log_failure(struct cleanup *cleanup, int error, const char *why, nan
 static void start_process(struct cleanup *cleanup, nanos now)
 {
     int memory, held;
-    const char *why = "its memory";
+    const char *why = "memory for a cleanup process";
     let_go(cleanup);
     int before = uncancelled_begin(), error = renew_memory(cleanup, &memory);
     if (!error) {

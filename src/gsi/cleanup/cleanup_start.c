@@ -237,7 +237,7 @@ int cleanup_start(int memory, int *held, const char **why)
     struct start *start = calloc(1, sizeof *start);
     int kept = errno, error = start ? find_obstacle(start, why) : ENOMEM;
     if (!error) {
-        *why = "another process";
+        *why = "the start of a process";
         error = start_with_pipe(start, memory, held);
     }
     free(start);
