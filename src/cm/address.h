@@ -25,7 +25,7 @@ struct cm_address {
 
 /* The port of a device that an identifier is bound to. */
 struct cm_port {
-    uint32_t device;   /* the owner's number */
+    uint32_t device;   /* the owner's number of the device */
     uint64_t guid;     /* the node's, host order */
     uint8_t number;    /* the port's, from 1 */
     uint8_t gid_index; /* the index of `gid` */

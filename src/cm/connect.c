@@ -243,7 +243,7 @@ static int accept_request(struct identifier *identifier, const struct cm_paramet
     return error;
 }
 
-/* --- both */
+/* --- both sides */
 
 static int reject_peer(struct identifier *identifier, uint16_t reason, const void *private_data, uint8_t length,
                        nanos now)

@@ -290,7 +290,7 @@ static bool is_from_peer(const struct connection *connection, const struct cm_me
     return connection->remote.communication_id == message->local_id;
 }
 
-/* The peer's answer to our REQ or REP takes longer. */
+/* Takes an MRA: the peer's answer to our REQ or REP takes longer, so this end waits longer. */
 static void receive_mra(struct connection *connection, const struct cm_message *mra, nanos now)
 {
     bool waits =

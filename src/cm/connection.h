@@ -2,7 +2,7 @@
  * 12.9). Pure: time is passed in, messages are pulled out, outcomes are reported by the owner's operations.
  *
  * The owner finds the connection of a message (dispatch.h); a connection checks only its own values. Waiting times are
- * Linux's CM's. */
+ * as in Linux's CM. */
 #pragma once
 
 #include <stdbool.h>
@@ -87,14 +87,14 @@ struct connection {
     struct {
         uint8_t about; /* enum cm_about */
         uint16_t reason;
-    } rejection;           /* ours */
+    } rejection;           /* our REJ */
     uint16_t peers_reason; /* of the peer's REJ that ended the connection; 0: there was no REJ */
     struct {
         uint8_t responder_resources, initiator_depth;
         uint8_t retry_count, rnr_retry_count;
         uint8_t mtu;         /* enum ibv_mtu */
         uint8_t ack_timeout; /* for the queue pair */
-    } agreed;                /* between both ends */
+    } agreed;                /* what both ends have agreed on */
     nanos timeout;           /* how long to wait for an answer to this end's messages */
     nanos since;             /* when it entered its state */
     nanos deadline;          /* when to call connection_expire; NANOS_NEVER: nothing waits */
@@ -137,7 +137,7 @@ void connection_expire(struct connection *, nanos now);
 void connection_bereave(struct connection *, nanos now);
 
 /* Writes the message that the peer needs if the owner's process ends now: a DREQ, DREP or REJ that ends the connection.
- * False: it needs no message. Changes nothing. */
+ * False: the peer needs no message. Changes nothing. */
 bool connection_goodbye(const struct connection *, struct cm_message *);
 
 /* Takes a message for this connection. False: it changed nothing. */

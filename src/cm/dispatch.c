@@ -17,7 +17,7 @@ static bool answer(const struct dispatch_datagram *to, struct dispatch_datagram 
     return true;
 }
 
-/* Notes a message among the identifier's last events, which a waiting user may ask for. */
+/* Notes a message among the identifier's last events, which tools show. */
 static void note_message(struct identifier *identifier, enum event event, const struct cm_message *message)
 {
     identifier_note(identifier, event, (uintptr_t)cm_name(message->attribute),

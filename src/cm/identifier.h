@@ -23,7 +23,7 @@ enum {
 enum identifier_state {
     IDENTIFIER_IDLE,
     IDENTIFIER_ADDR_BOUND,
-    IDENTIFIER_ADDR_QUERY, /* the route to its destination is not known yet (address_query.h) */
+    IDENTIFIER_ADDR_QUERY, /* the route to its destination is not known yet (address/address_query.h) */
     IDENTIFIER_ADDR_RESOLVED,
     IDENTIFIER_ROUTE_QUERY, /* the search for its route gets no answer (address/route_query.h) */
     IDENTIFIER_ROUTE_RESOLVED,
@@ -57,7 +57,7 @@ struct identifier {
         struct timer timer; /* set in IDENTIFIER_ADDR_QUERY and IDENTIFIER_ROUTE_QUERY */
         struct cm_address destination;
         nanos until;
-        unsigned asked; /* times */
+        unsigned asked; /* how often the neighbour was asked */
     } query;
     uint16_t port_space;  /* CM_SPACE_* of its port: `space`, or what an AF_IB service ID names */
     uint64_t reservation; /* the owner's number from bind_port */
@@ -90,7 +90,7 @@ struct identifier *identifier_find(const struct manager *, uint32_t number);
 struct identifier *identifier_of(const struct manager *, const struct hash_entry *);
 
 /* Log why a command is refused, and return `error`. _usual: programs make such a call to learn what they can have.
- * _address: they do so with this address, which is `what` ("the destination"). _state: returns EINVAL, as the state is
+ * _address: the same, about this address, which is `what` ("the destination"). _state: returns EINVAL, as the state is
  * not `wanted` ("bound"). _connection: the connection is in this state, because of the peer's REJ with reason
  * `rejected` if that is not 0. */
 int identifier_refuse(const struct identifier *, int error, enum reason, const char *format, ...)
@@ -110,7 +110,7 @@ int identifier_create(struct manager *, struct event_queue *, uint64_t uid, uint
  * rejected. Returns how many of its events were ever fetched. */
 uint32_t identifier_destroy(struct identifier *, nanos now);
 
-/* Destroys all identifiers whose events are for this queue; NULL: all. */
+/* Destroys all identifiers whose events are for this queue; NULL: all identifiers. */
 void identifiers_destroy(struct manager *, struct event_queue *, nanos now);
 
 /* Queues an event for each identifier that is bound to this device: after CM_DEVICE_REMOVAL the identifier can only be

@@ -28,7 +28,7 @@ struct manager_refusal {
 
 /* The owner's functions, which must not call back into the engine. Errors are positive errno values. */
 struct manager_operations {
-    /* Allocate zeroed memory, or NULL; release it. */
+    /* Allocate zeroed memory, or return NULL; release it. */
     void *(*allocate)(struct manager *, size_t);
     void (*release)(struct manager *, void *);
 
@@ -47,8 +47,8 @@ struct manager_operations {
      * CM_ROUTE_ERROR or CM_MULTICAST_ERROR, the address is the destination or the group. NULL: no search is lost. */
     bool (*loses)(struct manager *, unsigned kind, const struct cm_address *);
 
-    /* The host's table of ports: enters the identifier's source address (port 0: a free one is chosen and written to
-     * it), marks it as listening, removes it. EADDRINUSE, EADDRNOTAVAIL, ENOSPC. */
+    /* Enter the identifier's source address into the host's table of ports (port 0: a free one is chosen and written to
+     * the address), mark it there as listening, remove it. EADDRINUSE, EADDRNOTAVAIL, ENOSPC. */
     int (*bind_port)(struct manager *, struct identifier *);
     int (*listen_port)(struct manager *, struct identifier *);
     void (*release_port)(struct manager *, struct identifier *);

@@ -13,8 +13,8 @@ struct service_operations {
     /* The reason of the REJ by which the peer ended the session; 0: no REJ. NULL: the service has no REJ. */
     uint16_t (*rejected)(const struct session *);
 
-    /* Return 0; ENOMEM; EINVAL: the session is in another state; EISCONN: it is established. Then nothing was changed,
-     * or logged. */
+    /* Return 0; ENOMEM; EINVAL: the session is in another state; EISCONN: it is established. An error changes
+     * nothing, and is not logged. */
     int (*connect)(struct identifier *, const struct cm_parameters *, const struct cm_ece *, nanos now);
     int (*accept)(struct identifier *, const struct cm_parameters *, const struct cm_ece *, nanos now);
     int (*confirm)(struct identifier *, nanos now);

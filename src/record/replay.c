@@ -210,7 +210,7 @@ static bool run_destroy(struct replay_queue *queue, const struct record *record)
     return true;
 }
 
-/* The doors that are one call. */
+/* The function of a door that is one call of the engine. */
 #define ONE_CALL(function, ...)                                                                                        \
     static bool run_##function(struct replay_queue *queue, const struct record *record)                                \
     {                                                                                                                  \

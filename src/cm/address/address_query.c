@@ -44,7 +44,7 @@ static void end_query(struct identifier *identifier, int error)
     struct cm_event *event = identifier_event(identifier, error ? CM_ADDR_ERROR : CM_ADDR_RESOLVED, -error);
     if (!event)
         return;
-    memcpy(event->route.gid, identifier->query.destination.gid, sizeof event->route.gid); /* also without a route */
+    memcpy(event->route.gid, identifier->query.destination.gid, sizeof event->route.gid); /* even without a route */
     event_push(event);
 }
 

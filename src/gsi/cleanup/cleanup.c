@@ -84,7 +84,7 @@ static int renew_memory(struct cleanup *cleanup, int *fd)
     return 0;
 }
 
-/* --- the process that reads it */
+/* --- the cleanup process */
 
 static bool holds(const struct cleanup *cleanup)
 {

@@ -156,7 +156,7 @@ static void cleanup_drop(void *context, const struct udp_refusal *refusal)
 {
 }
 
-/* --- from the end to the end */
+/* --- from the end of the program to the last answer */
 
 static bool read_record(struct left *left, const struct cleanup_record *record)
 {

@@ -31,11 +31,11 @@ struct start {
     char loader[PATH_MAX], library[PATH_MAX];
     char *arguments[3], *environment[2];
     int descriptors[CLEANUP_DESCRIPTORS]; /* in the order of their future numbers */
-    uint8_t *stacks;                      /* two */
+    uint8_t *stacks;                      /* two of them, of STACK bytes each */
     int error;
 };
 
-/* --- what is in the way */
+/* --- obstacles */
 
 /* Returns true if this code is in the library's file, and not in a program that is linked with it statically. */
 static bool can_be_run(void)

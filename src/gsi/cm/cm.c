@@ -28,9 +28,9 @@
 #include "tap/traffic.h"
 #include "wire/op.h"
 
-enum { IP_SERVICES = 1 /* the upper 40 bits of their service IDs (annex A11) */ };
+enum { IP_SERVICES = 1 /* the upper 40 bits of the service ID of an IP service (annex A11) */ };
 
-static const nanos retry_after = NANOS_MILLISECOND;           /* a message that found no room, or no listener */
+static const nanos retry_after = NANOS_MILLISECOND; /* the wait of a message that found no room, or no listener */
 static const nanos listener_timeout = 50 * NANOS_MILLISECOND; /* how long a request waits for a listener */
 static const nanos partner_timeout = NANOS_SECOND;            /* how long, if its host has a session here already */
 

@@ -51,7 +51,7 @@ struct requester {
             bool stalled; /* the work at queue.next can't be sent; it fails once it is the oldest */
             bool probing; /* the oldest unacknowledged packet must be sent once more, alone */
         };
-        uint32_t unusual; /* not 0: one of the above */
+        uint32_t unusual; /* not 0: one of these four is true */
     };
     bool drained_reported;
     bool repeating; /* a missing response was requested again, and nothing was acknowledged since */

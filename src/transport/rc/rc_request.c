@@ -39,7 +39,7 @@ void rc_request_measure(const struct rc *rc, struct send_wqe *work)
     work->stride = rc->requester.congestion.adapts ? rc->requester.congestion.window : work->packets;
 }
 
-/* Long messages ask for an ACK some times within each window, so that the window never runs empty. */
+/* Long messages ask for several ACKs within each window, so that the window never runs empty. */
 static bool wants_ack(const struct rc *rc, uint32_t index, bool last)
 {
     return last || (index + 1) % (rc->requester.congestion.window / 4 + 1) == 0;

@@ -48,7 +48,7 @@ enum tags_kind {
     TAGS_NOTHING,
     TAGS_PLAIN,      /* not a SEND: takes an ordinary receive */
     TAGS_NO_TAG,     /* carries no tag: takes an ordinary receive, and reports that */
-    TAGS_MALFORMED,  /* a header that can't be matched: as if it carried no tag */
+    TAGS_MALFORMED,  /* has a header that can't be matched: taken as a message without a tag */
     TAGS_UNEXPECTED, /* carries a tag that was not posted: takes an ordinary receive, and is counted */
     TAGS_EAGER,      /* its payload is stored into a tagged buffer */
     TAGS_RENDEZVOUS, /* its data will be read into a tagged buffer */
@@ -95,8 +95,8 @@ void tags_describe(const struct tags *, uint32_t entry, uint64_t *id, uint64_t *
 /* Opens a message on the port, which must not have an open one. TAGS_NOTHING: its first bytes could not be fetched. */
 enum tags_kind tags_arrive(struct tags *, struct tags_port *, const struct packet *);
 
-/* Returns true, and the event that reports the match, if the open message was matched and is eager, with more
- * packets to follow: matches are reported at once, in order, data by tags_received. Called once, after tags_arrive. */
+/* Returns true, and the event that reports the match, if the open message was matched and is eager, with more packets
+ * to follow: matches are reported at once, in order; tags_received reports the data. Called once, after tags_arrive. */
 bool tags_match(struct tags *, const struct tags_port *, const struct packet *, struct tags_event *);
 
 /* Matches as tags_match does, for a message of which only the first bytes could be fetched: it ends when the others

@@ -423,7 +423,7 @@ static bool fetch_from_device(const struct foreign *foreign, uint8_t *stage, con
 
 /* --- copies */
 
-/* Copies one piece of memory of either kind into a stage, and back. `length` is at most the stage's. */
+/* Copies memory of either kind into a stage. `length` is at most the stage's. */
 static bool fetch(uint8_t *stage, const uint8_t *from, size_t length)
 {
     while (length) {
