@@ -22,9 +22,9 @@ struct recv_cqe {
     enum ibv_wc_status status;
     enum reason reason;
     enum ibv_wc_opcode opcode; /* IBV_WC_RECV or IBV_WC_RECV_RDMA_WITH_IMM */
-    uint32_t length;           /* bytes of the message; UD: with the 40 of the GRH */
-    unsigned flags;            /* enum ibv_wc_flags: WITH_IMM, WITH_INV, GRH */
-    uint32_t immediate_or_key; /* network order immediate, or the invalidated key in host order */
+    uint32_t length;           /* bytes of the message; UD: with the 40 bytes of the GRH */
+    unsigned flags;            /* enum ibv_wc_flags */
+    uint32_t immediate_or_key; /* the immediate in network order, or the invalidated key in host order */
     bool solicited;
     uint32_t source;             /* UD: the sender's QP number */
     uint32_t flow_tag;           /* raw packets: of the flow rule that steered the frame here */
@@ -57,7 +57,7 @@ struct owner_operations {
      * is the next receive again (an SRQ's: for the first message that arrives). */
     void (*return_receive)(struct engine_owner *, const struct recv_wqe *);
 
-    /* XRC: chooses the SRQ to which memory and receives belong until the next call. Called for every request, and
+    /* XRC: chooses the SRQ to which memory and receives belong until the next choice. Called for every request, and
      * again for each packet of a READ's response. REASON_NONE, REASON_XRC_SRQ or REASON_XRC_DOMAIN. NULL: every
      * number is right. */
     enum reason (*select_srq)(struct engine_owner *, uint32_t number);
@@ -67,8 +67,8 @@ struct owner_operations {
     owner_memory *receive_memory; /* of receives, which may be of another protection domain: an SRQ's */
 
     /* Turns a peer's (rkey, address, length) into memory. access: IBV_ACCESS_REMOTE_WRITE, _READ, _ATOMIC or the
-     * bits of a flush. Answers REASON_REMOTE_KEY_UNKNOWN, _PD, _RANGE or _PERMISSION. Length 0, for a flush: the
-     * address is ignored, and no memory returned. */
+     * bits of a flush. Answers REASON_REMOTE_KEY_UNKNOWN, _PD, _RANGE, _PERMISSION or _WINDOW_QP. Length 0, for a
+     * flush: the address is ignored, and no memory returned. */
     enum reason (*remote_memory)(struct engine_owner *, uint32_t rkey, uint64_t address, uint32_t length,
                                  unsigned access, struct iovec *);
 

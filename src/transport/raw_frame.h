@@ -11,7 +11,7 @@ enum {
 };
 
 enum raw_option {
-    RAW_STRIP_VLAN = 1 << 0,        /* an outermost C-VLAN tag is not stored, the completion has it */
+    RAW_STRIP_VLAN = 1 << 0,        /* an outermost C-VLAN tag is not stored; the completion has it */
     RAW_STORE_FRAME_CHECK = 1 << 1, /* the frame check sequence is stored after the frame */
 };
 

@@ -167,7 +167,7 @@ int cm_address_port(const struct cm_address *address, struct cm_port *port)
     return error;
 }
 
-/* --- ways */
+/* --- routes */
 
 static void set_loopback(struct cm_address *address)
 {

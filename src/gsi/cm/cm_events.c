@@ -61,7 +61,7 @@ void cm_note_faults(struct cm_counts *counts, const struct fault *fault)
         counts->faults[kind] += fault_has(fault, kind);
 }
 
-/* --- of identifiers */
+/* --- events of identifiers */
 
 static void keep_identifier(const struct cm *cm, const struct identifier *identifier, bool harmless)
 {

@@ -22,7 +22,7 @@ uint32_t cm_neighbors_number(struct cm_neighbors *, struct node *, struct peer *
 /* Returns the process of this number, as long as it is watched; NULL: no process has it. */
 struct peer *cm_neighbors_find(const struct cm_neighbors *, uint32_t number);
 
-/* Reports to the manager which of the processes have ended. Cheap while no process has. */
+/* Reports to the manager which of the processes have ended. Costs little while no process has ended. */
 void cm_neighbors_check(struct cm_neighbors *, struct node *, struct manager *, nanos now);
 
 void cm_neighbors_forget(struct cm_neighbors *, struct node *);

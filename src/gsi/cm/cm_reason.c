@@ -12,7 +12,7 @@
 #include "process/port.h"
 #include "wire/cm/cm.h"
 
-/* The first row with the event's kind, and with its status or 0, has the reason of an event whose status is not 0. */
+/* The reason of an event whose status is not 0 is in the first row with its kind, and with its status or 0. */
 static const struct row {
     enum cm_event_kind kind;
     int status; /* 0: any but 0 */
@@ -49,8 +49,8 @@ static void add_answer(const struct process *process, const struct cm_event *eve
         port_icmp(process, event->route.from.device, event->route.gid, text);
 }
 
-/* Adds the destination, and the address of this host that it is with its bytes in the other order. True: that is a
- * loopback address, which can't be an accident. */
+/* Adds the destination, and, if it is an address of this host with its bytes in the other order, that address. True:
+ * that is a loopback address, which can't be an accident. */
 static bool add_destination(const uint8_t gid[16], char text[MORE])
 {
     char there[WORDS_GID], other[WORDS_GID];

@@ -47,7 +47,7 @@ static const char *describe_place(const struct cm_address *address, place to)
     return to;
 }
 
-/* Writes since how many whole seconds the state lasts. */
+/* Writes for how many whole seconds the state has lasted. */
 static void put_age(struct facts_identifier *facts, nanos since)
 {
     fact_put(&facts->seconds, true, nanos_since(since, clock_now()) / NANOS_SECOND);
@@ -179,7 +179,7 @@ void cm_report(struct facts_process *facts, struct process *process)
     fact_put_inner(&facts->messages, write_messages, cm);
 }
 
-/* --- the last events of one */
+/* --- the last events of an identifier */
 
 bool cm_report_is_between(const struct identifier *identifier)
 {
