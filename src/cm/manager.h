@@ -60,8 +60,8 @@ struct manager_operations {
     /* Logs why a command is refused (events/refusal.h); the text has the numbers of that case. */
     void (*refuse)(struct manager *, const struct manager_refusal *, const char *format, va_list);
 
-    /* Notes a message of no use that has arrived: REASON_CM_BACKLOG to REASON_CM_UNEXPECTED. The identifier is the one
-     * that the message was for; both are NULL if it was for no identifier. */
+    /* Notes a message of no use that has arrived: REASON_CM_BACKLOG to REASON_CM_UNEXPECTED. The identifier that the
+     * message was for, and the message, may be NULL. */
     void (*drop)(struct manager *, enum reason, const struct identifier *, const struct cm_message *);
 
     /* Time that is added to a connection's timewait. NULL: no time. */

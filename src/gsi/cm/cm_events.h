@@ -24,7 +24,7 @@ void cm_note_received(struct cm_counts *, const struct cm_message *);
 /* Notes a message of no use; `text` describes it for the log. */
 void cm_note_dropped(struct cm_counts *, enum reason, const char *text);
 
-/* Notes a message of no use for this identifier, or, if both are NULL, for no identifier. */
+/* Notes a message of no use for this identifier; NULL: for no identifier, and then the message may be NULL, too. */
 void cm_note_unused(struct cm_counts *, enum reason, const struct identifier *, const struct cm_message *);
 
 /* Notes one of an identifier's last events, for which tools ask; does what `happened` of struct manager_operations
