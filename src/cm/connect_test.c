@@ -339,8 +339,14 @@ static void a_flood_of_requests_takes_no_more_than_the_backlog_and_no_answer(voi
 }
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, rig_make, rig_free)
-TESTS_OF(TEST, both_ends_hear_what_the_other_said, a_request_has_the_path_of_its_route,
-         a_request_has_what_its_program_says, flags_and_retries_come_to_the_other_program,
-         an_end_without_a_connection_says_what_is_known, a_request_without_ip_addresses_is_from_the_packets,
-         a_request_without_memory_has_not_come, queue_pairs_get_what_both_agreed_on, disconnecting_takes_both_programs,
-         nobody_listening_is_a_reject, a_flood_of_requests_takes_no_more_than_the_backlog_and_no_answer)
+TESTS_OF(TEST, both_ends_hear_what_the_other_said,
+               a_request_has_the_path_of_its_route,
+               a_request_has_what_its_program_says,
+               flags_and_retries_come_to_the_other_program,
+               an_end_without_a_connection_says_what_is_known,
+               a_request_without_ip_addresses_is_from_the_packets,
+               a_request_without_memory_has_not_come,
+               queue_pairs_get_what_both_agreed_on,
+               disconnecting_takes_both_programs,
+               nobody_listening_is_a_reject,
+               a_flood_of_requests_takes_no_more_than_the_backlog_and_no_answer)

@@ -166,4 +166,4 @@ static void no_message_finds_a_connection_that_has_ended(void **state)
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, rig_make, rig_free)
 TESTS_OF(TEST, no_message_of_a_stranger_and_no_repeat_changes_a_connection,
-         no_message_finds_a_connection_that_has_ended)
+               no_message_finds_a_connection_that_has_ended)

@@ -48,5 +48,6 @@ static void the_queue_pair_of_a_peer_is_known_once_it_is_named(void **state)
 }
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, rig_make, rig_free)
-TESTS_OF(TEST, random_numbers_are_those_of_splitmix64, a_host_is_known_while_a_session_is_there,
-         the_queue_pair_of_a_peer_is_known_once_it_is_named)
+TESTS_OF(TEST, random_numbers_are_those_of_splitmix64,
+               a_host_is_known_while_a_session_is_there,
+               the_queue_pair_of_a_peer_is_known_once_it_is_named)

@@ -96,5 +96,7 @@ static void every_port_of_the_range_is_a_candidate_once(void **state)
     }
 }
 
-TESTS(conflicts, one_conflict_among_many_is_one, a_port_is_shared_where_no_peer_is_the_same,
+TESTS(conflicts,
+      one_conflict_among_many_is_one,
+      a_port_is_shared_where_no_peer_is_the_same,
       every_port_of_the_range_is_a_candidate_once)

@@ -77,5 +77,5 @@ static void another_address_is_an_event_for_those_on_the_device_alone(void **sta
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, rig_make, rig_free)
 TESTS_OF(TEST, a_route_that_is_lost_is_an_error_after_the_timeout_and_can_be_asked_anew,
-         who_is_destroyed_meanwhile_hears_nothing_of_its_route,
-         another_address_is_an_event_for_those_on_the_device_alone)
+               who_is_destroyed_meanwhile_hears_nothing_of_its_route,
+               another_address_is_an_event_for_those_on_the_device_alone)
