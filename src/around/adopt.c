@@ -12,7 +12,8 @@ static struct calls plain;
 #define MEMBER(table_, answer, type, member, name, work, parameters, arguments)                                        \
     static type table_##_##member parameters                                                                           \
     {                                                                                                                  \
-        return calls_get(bottom_around(), name) arguments;                                                             \
+        const struct calls *calls = bottom_around();                                                                   \
+        return BOTTOM_CALL(answer, name, calls, arguments);                                                            \
     }
 #define ON_OBJECT(object, type, member, name, parameters, arguments)                                                   \
     static type object##_##member parameters                                                                           \

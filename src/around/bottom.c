@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 
 #include "around/held.h"
 #include "base/result.h"
@@ -13,21 +14,55 @@
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 
-static _Thread_local unsigned inside __attribute__((tls_model("initial-exec")));
+/* The frame of the function here that has called the library; NULL: this thread is not in the library. */
+static _Thread_local const char *inside __attribute__((tls_model("initial-exec")));
 
-#define INSIDE_plain(call)                                                                                             \
+/* Of a signal handler that has left the library by longjmp(3), a frame is left that the stack has no more: calls from
+ * nearer to main are the program's. */
+static bool is_nested(void)
+{
+    if (inside && (const char *)__builtin_frame_address(0) >= inside)
+        inside = NULL;
+    return inside;
+}
+
+static void restore(void *before)
+{
+    inside = before;
+}
+
+#define INSIDE_plain(name, call)                                                                                       \
     __extension__({                                                                                                    \
-        inside++;                                                                                                      \
+        const char *before = inside;                                                                                   \
+        inside = __builtin_frame_address(0);                                                                           \
         __typeof__(call) result = (call);                                                                              \
-        inside--;                                                                                                      \
+        inside = before;                                                                                               \
+        frame_called(FRAME_##name);                                                                                    \
         result;                                                                                                        \
     })
 #define INSIDE_code INSIDE_plain
 #define INSIDE_minus INSIDE_plain
 #define INSIDE_negative INSIDE_plain
-#define INSIDE_event INSIDE_plain
 #define INSIDE_pointer INSIDE_plain
-#define INSIDE_nothing(call) (inside++, (call), (void)inside--)
+/* A thread that is cancelled there makes calls in its cleanups. */
+#define INSIDE_event(name, call)                                                                                       \
+    __extension__({                                                                                                    \
+        int result;                                                                                                    \
+        pthread_cleanup_push(restore, (void *)inside);                                                                 \
+        inside = __builtin_frame_address(0);                                                                           \
+        result = (call);                                                                                               \
+        pthread_cleanup_pop(1);                                                                                        \
+        frame_called(FRAME_##name);                                                                                    \
+        result;                                                                                                        \
+    })
+#define INSIDE_nothing(name, call)                                                                                     \
+    __extension__({                                                                                                    \
+        const char *before = inside;                                                                                   \
+        inside = __builtin_frame_address(0);                                                                           \
+        (call);                                                                                                        \
+        inside = before;                                                                                               \
+        frame_called(FRAME_##name);                                                                                    \
+    })
 
 /* -- functions by their names */
 
@@ -40,7 +75,7 @@ static _Thread_local unsigned inside __attribute__((tls_model("initial-exec")));
     {                                                                                                                  \
         if (!real_##name)                                                                                              \
             RESULT_REFUSE_##answer(EOPNOTSUPP);                                                                        \
-        return INSIDE_##answer(real_##name arguments);                                                                 \
+        return INSIDE_##answer(name, real_##name arguments);                                                           \
     }
 #define NEWER_VERB VERB
 
@@ -59,7 +94,7 @@ static _Thread_local unsigned inside __attribute__((tls_model("initial-exec")));
     static type bottom_##name parameters                                                                               \
     {                                                                                                                  \
         const struct held *held = held_find(HELD_CONTEXT, CONTEXT_OF(FIRST arguments));                                \
-        return INSIDE_##answer(TABLE_##table_(held).member arguments);                                                 \
+        return INSIDE_##answer(name, TABLE_##table_(held).member arguments);                                           \
     }
 #define FAST(table_, answer, type, name, work, parameters, arguments)                                                  \
     static type bottom_ibv_##name parameters                                                                           \
@@ -121,6 +156,11 @@ struct calls *bottom_begin(void)
 
 const struct calls *bottom_around(void)
 {
-    const struct calls *top = inside ? NULL : calls_around();
+    const struct calls *top = is_nested() ? NULL : calls_around();
     return top ? top : &bottom;
+}
+
+bool bottom_is(const struct calls *calls)
+{
+    return calls == &bottom;
 }

@@ -2,7 +2,7 @@
  * pointer that its object had (held.h). */
 #pragma once
 
-#include "calls/calls.h"
+#include "around/frame.h"
 
 /* Finds the library's functions, and returns the calls, to which adopt.h adds. Once, before the others here. */
 struct calls *bottom_begin(void);
@@ -10,3 +10,10 @@ struct calls *bottom_begin(void);
 /* The functions that a call of the program uses: the functions of the layers, if there are any, and the bottom for what
  * the library itself calls inside of a call. Thread-safe. */
 const struct calls *bottom_around(void);
+
+/* True: these are the functions of no layer. */
+bool bottom_is(const struct calls *);
+
+/* A call of the program by these functions, in a frame if they are of layers. */
+#define BOTTOM_CALL(answer, call, calls, arguments)                                                                    \
+    (bottom_is(calls) ? calls_get(calls, call) arguments : FRAMED_##answer(call, calls, arguments))

@@ -1,5 +1,6 @@
 /* The functions of libibverbs that a preloaded library has in front of the library's own. */
 #include "around/begin.h"
+#include "around/bottom.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -12,13 +13,15 @@
 #define VERB(answer, type, name, work, parameters, arguments)                                                          \
     EXPORT type name parameters                                                                                        \
     {                                                                                                                  \
-        return calls_get(begin_around(), name) arguments;                                                              \
+        const struct calls *calls = begin_around();                                                                    \
+        return BOTTOM_CALL(answer, name, calls, arguments);                                                            \
     }
 /* An installed header may declare it otherwise, as in abi/exports.c. */
 #define NEWER_VERB(answer, type, name, work, parameters, arguments)                                                    \
     type newer_##name parameters __asm__(#name);                                                                       \
     EXPORT type newer_##name parameters                                                                                \
     {                                                                                                                  \
-        return calls_get(begin_around(), name) arguments;                                                              \
+        const struct calls *calls = begin_around();                                                                    \
+        return BOTTOM_CALL(answer, name, calls, arguments);                                                            \
     }
 #include "calls/verbs.def"
