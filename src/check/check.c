@@ -68,10 +68,11 @@ static void leave_pages_out(void)
 void check_begin(void)
 {
     const char *words = setting_environment(SETTING_CHECK);
-    if (!words || !*words)
+    bool followed = hooks_are_followed(), checked = words && *words;
+    if (!checked && !followed)
         return;
     log_start();
-    if (!finding_begin(words))
+    if (checked && !finding_begin(words) && !followed)
         return;
     leave_pages_out();
     place_begin();

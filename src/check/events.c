@@ -149,6 +149,8 @@ static int get_async_event(struct ibv_context *context, struct ibv_async_event *
     int result = layer_below(ibv_get_async_event)(context, event);
     if (!result)
         count_async(event, 1, 0);
+    if (!result)
+        hooks_see_event(event);
     if (!result && event->event_type == IBV_EVENT_SRQ_LIMIT_REACHED)
         note_limit(event->element.srq);
     return result;

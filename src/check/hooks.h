@@ -97,6 +97,8 @@ struct hooks {
     /* The library has refused a call that makes, changes or destroys an object; it may have given no reason. */
     void (*refused_call)(const char *call, int error, enum reason);
     struct hooks_waits waits;
+    /* The program has fetched this asynchronous event. */
+    void (*event)(const struct ibv_async_event *);
     /* A child of a fork uses an object of its parent. */
     void (*used_by_child)(const struct shadow *, const char *call);
     /* The calling thread is in a signal handler. */

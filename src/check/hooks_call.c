@@ -5,19 +5,30 @@
 
 #include "events/refusal.h"
 
-static const struct hooks *const files[HOOKS_FILES] = {
+/* Those of rules, and a place for the user's. */
+static const struct hooks *files[HOOKS_FILES + 1] = {
 #define RULES_OF(file) &rules_##file,
 #include "check/rules.def"
 };
 
-hooks_function *hooks_lists[sizeof(struct hooks) / sizeof(hooks_function *)][HOOKS_FILES + 1];
+hooks_function *hooks_lists[sizeof(struct hooks) / sizeof(hooks_function *)][HOOKS_FILES + 2];
+
+void hooks_follow(const struct hooks *hooks)
+{
+    files[HOOKS_FILES] = hooks;
+}
+
+bool hooks_are_followed(void)
+{
+    return files[HOOKS_FILES];
+}
 
 void hooks_begin(void)
 {
     enum { PLACES = sizeof(struct hooks) / sizeof(hooks_function *) };
     for (unsigned place = 0; place < PLACES; place++) {
         hooks_function **next = hooks_lists[place];
-        for (unsigned file = 0; file < HOOKS_FILES; file++) {
+        for (unsigned file = 0; file < HOOKS_FILES + (files[HOOKS_FILES] != NULL); file++) {
             hooks_function *function;
             memcpy(&function, (const char *)files[file] + place * sizeof function, sizeof function);
             if (function)
@@ -30,6 +41,13 @@ void hooks_refused(const char *call, int error)
 {
     shadow_lock();
     HOOKS_CALL(refused_call, call, error, refusal_reason());
+    shadow_unlock();
+}
+
+void hooks_see_event(const struct ibv_async_event *event)
+{
+    shadow_lock();
+    HOOKS_CALL(event, event);
     shadow_unlock();
 }
 

@@ -12,7 +12,12 @@
             ((__typeof__(((struct hooks *)NULL)->hook))*hooks_at)(__VA_ARGS__);                                        \
     } while (0)
 
-/* Makes the list of all files' functions, ended by NULL, for each hook. Before the program runs. */
+/* Hooks of a user of the checker that is not a file of rules; they are called where the user wants no rule, too. Before
+ * hooks_begin, at most once. */
+void hooks_follow(const struct hooks *);
+bool hooks_are_followed(void);
+
+/* Makes the list of all functions, ended by NULL, for each hook. Before the program runs. */
 void hooks_begin(void);
 
 /* Calls the hooks for a call that the library has refused with this errno. Takes the lock; errno stays. */
@@ -29,6 +34,9 @@ static inline void hooks_see_use(enum shadow_kind kind, const void *handle, cons
         hooks_see_use_in_child(kind, handle, call);
 }
 
+/* Calls the hooks for an event that was fetched; takes the lock. */
+void hooks_see_event(const struct ibv_async_event *);
+
 /* Returns true if this address is a destroyed object's and no living one's, and calls the hooks of the rules then.
  * Takes the lock. */
 bool hooks_is_gone(enum shadow_kind, const void *handle, const char *call);
@@ -42,4 +50,4 @@ enum {
 };
 
 #define HOOKS_PLACE(hook) (offsetof(struct hooks, hook) / sizeof(hooks_function *))
-extern hooks_function *hooks_lists[sizeof(struct hooks) / sizeof(hooks_function *)][HOOKS_FILES + 1];
+extern hooks_function *hooks_lists[sizeof(struct hooks) / sizeof(hooks_function *)][HOOKS_FILES + 2];

@@ -8,6 +8,7 @@
 
 #include "base/container.h"
 #include "base/static_lock.h"
+#include "check/findings/deferred.h"
 #include "check/findings/finding.h"
 #include "diag/sentence.h"
 
@@ -103,6 +104,7 @@ void shadow_unlock(void)
 {
     mutex_release(&all);
     finding_flush();
+    deferred_flush();
 }
 
 void shadow_assert_locked(void)

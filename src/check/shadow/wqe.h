@@ -25,6 +25,7 @@ enum wqe_flags {
 struct wqe {
     uint64_t wr_id;
     uint64_t begun, returned; /* moments (shadow_moment) when the post was called, and when it returned (0: not yet) */
+    uint64_t when;            /* nanoseconds of CLOCK_MONOTONIC when it was posted; 0: no hook asked for it */
     const void *posted;       /* a struct place_of_post; or NULL */
     const void *ah;           /* the address handle of a datagram, or NULL */
     uintptr_t thread;
@@ -51,6 +52,7 @@ static inline void wqe_begin(struct wqe *wqe, uint64_t wr_id, const void *posted
 {
     wqe->wr_id = wr_id;
     wqe->posted = posted;
+    wqe->when = 0;
     wqe->ah = NULL;
     wqe->remote = 0;
     wqe->rkey = 0;
