@@ -6,27 +6,7 @@
 
 #include "base/text/text.h"
 #include "command.h"
-
-enum { DOCUMENTED, OBSERVED };
-
-static const struct vendor_error {
-    const char *driver;
-    uint32_t code;
-    const char *status;
-    int how;
-    const char *words, *source;
-} errors[] = {
-#define VENDOR(driver, code, status, how, words, source) {driver, code, status, how, words, source},
-#include "profile/vendors.def"
-};
-
-enum { ERRORS = sizeof errors / sizeof *errors };
-
-static bool is_of(const struct vendor_error *error, const char *argument)
-{
-    size_t length = strlen(error->driver);
-    return !strncmp(argument, error->driver, length) && argument[length] == ':';
-}
+#include "profile/vendors.h"
 
 bool vendors_mean(const char *argument)
 {
@@ -38,9 +18,10 @@ bool vendors_mean(const char *argument)
 static void name_drivers(char *names, size_t size)
 {
     size_t used = 0;
-    for (unsigned at = 0; at < ERRORS; at++)
-        if ((!at || strcmp(errors[at].driver, errors[at - 1].driver)) && used < size)
-            used += (size_t)snprintf(names + used, size - used, "%s%s", used ? ", " : "", errors[at].driver);
+    const struct vendor_error *error, *before = NULL;
+    for (unsigned at = 0; (error = vendors_at(at)); before = error, at++)
+        if ((!before || strcmp(error->driver, before->driver) != 0) && used < size)
+            used += (size_t)snprintf(names + used, size - used, "%s%s", used ? ", " : "", error->driver);
 }
 
 static bool refuse(const char *argument)
@@ -61,7 +42,7 @@ static void add_row(const struct vendor_error *error, struct table *table)
     table_add(table, "%-24s", error->driver);
     table_add(table, "%s", error->words);
     table_add_row(table, "", "status", status);
-    table_add_row(table, "", error->how == DOCUMENTED ? "documented" : "observed", error->source);
+    table_add_row(table, "", error->documented ? "documented" : "observed", error->source);
     table_add_row(table, "", "page", "docs/reference/vendor-errors.md");
 }
 
@@ -70,7 +51,7 @@ static void explain_error(const struct vendor_error *error, struct table *table,
     if (list)
         json_array_append_new(list, json_pack("{s:i, s:s, s:s, s:s, s:s, s:b}", "number", (int)error->code, "name",
                                               error->driver, "sentence", error->words, "status", error->status,
-                                              "source", error->source, "documented", error->how == DOCUMENTED));
+                                              "source", error->source, "documented", error->documented));
     else
         add_row(error, table);
 }
@@ -78,12 +59,15 @@ static void explain_error(const struct vendor_error *error, struct table *table,
 bool vendors_explain(const char *argument, struct table *table, json_t *list)
 {
     uint64_t code = 0;
+    char driver[32];
+    const char *colon = strchr(argument, ':');
+    const struct vendor_error *error = NULL;
     bool known = false;
-    text_number_or_hex(strchr(argument, ':') + 1, 0, UINT32_MAX, &code);
-    for (const struct vendor_error *error = errors; error < errors + ERRORS; error++)
-        if (is_of(error, argument) && error->code == code) {
-            explain_error(error, table, list);
-            known = true;
-        }
+    snprintf(driver, sizeof driver, "%.*s", (int)(colon - argument), argument);
+    text_number_or_hex(colon + 1, 0, UINT32_MAX, &code);
+    while ((error = vendors_next(driver, (uint32_t)code, error))) {
+        explain_error(error, table, list);
+        known = true;
+    }
     return known || refuse(argument);
 }
