@@ -251,9 +251,9 @@ ENDED["peer-failed"] = [line.replace("s of S is in", "s of S was in").replace("t
 
 
 @contextlib.contextmanager
-def failed(cause, *options, first=7):
-    """The numbers that the program prints when the error has happened, and how to end it."""
-    command = [SOFTVERBS, "run", *options, "--", f"{BUILD}/tests/tool/stories", cause, str(first)]
+def failed(cause, *options, first=7, front=()):
+    """The numbers that the program prints when the error has happened, and how to end it. `front`: a command that starts it."""
+    command = [SOFTVERBS, "run", *options, "--", *front, f"{BUILD}/tests/tool/stories", cause, str(first)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=cases.environment()) as program:
         try:
             client, qp, server, peer = map(int, program.stdout.readline().split())

@@ -13,12 +13,14 @@
 #include "prepare.h"
 #include "start/around.h"
 #include "start/become.h"
+#include "start/told.h"
 #include "trace/trace.h"
 
 /* The settings that hold in front of any libibverbs. */
 static const enum setting holding[] = {SETTING_CHECK,          SETTING_CHECK_REPORT, SETTING_CHECK_SUPPRESSIONS,
                                        SETTING_ERROR_EXITCODE, SETTING_LOG,          SETTING_LOG_FILE,
-                                       SETTING_LOG_FORMAT,     SETTING_TRACE_RING,   SETTING_TRACE_CALLS};
+                                       SETTING_LOG_FORMAT,     SETTING_STORY,        SETTING_TRACE_RING,
+                                       SETTING_TRACE_CALLS};
 enum { HOLDING = sizeof holding / sizeof *holding };
 
 enum { OPTION_TRACE = PREPARE_OPTIONS_END, OPTION_TRACE_FILE };
@@ -30,6 +32,7 @@ static const struct option own_options[] = {
 struct choice {
     bool traced;
     const char *calls, *trace_file; /* NULL: all, to standard error */
+    bool told;                      /* the stories are printed after the program */
 };
 
 static bool holds(int option)
@@ -81,6 +84,8 @@ static int take_option(const struct command *command, const struct option *optio
         return command_misused(command, "The value of --trace-file is empty. Leave the option out for stderr.");
     else if (option == OPTION_TRACE_FILE)
         choice->trace_file = optarg;
+    else if (option == PREPARE_SETTINGS + SETTING_STORY && !strcmp(optarg, "-"))
+        choice->told = true;
     else
         return around_option(command, options, option);
     return 0;
@@ -125,10 +130,23 @@ static int become_around(char **argv)
     return status ? status : become(argv);
 }
 
+static struct choice choice;
+
+static int start(char **argv)
+{
+    return choice.traced ? trace_run(choice.calls, choice.trace_file, become_around, argv) : become_around(argv);
+}
+
+/* The file of the stories, which is named here, is under the name that the library reads. */
+static int start_told(char **argv)
+{
+    settings_around = true;
+    return told_run(start, argv);
+}
+
 static int around(const struct command *command, int argc, char **argv)
 {
     const struct option *options = prepare_options(own_options);
-    struct choice choice = {0};
     int option, status = 0;
     while (!status && (option = command_option(command, argc, argv, options)) != -1)
         status = take_option(command, options, option, &choice);
@@ -136,18 +154,21 @@ static int around(const struct command *command, int argc, char **argv)
         status = command_misused(command, "It needs a program to run.");
     if (!status)
         status = preload();
-    if (!status && choice.traced)
-        return trace_run(choice.calls, choice.trace_file, become_around, argv + optind);
-    return status ? status : become_around(argv + optind);
+    if (status)
+        return status;
+    return (choice.told ? start_told : start)(argv + optind);
 }
 
 const struct command around_command = {
     .name = "around",
     .arguments = "[OPTIONS] [--] PROGRAM [ARGUMENTS]...",
-    .summary = "Check and trace a program on the RDMA devices of this machine",
+    .summary = "Check, trace and explain a program on this machine's RDMA devices",
     .help = "  --check[=LIST], --check-report FILE, --check-suppressions FILE,\n"
             "  --error-exitcode N, --log LEVEL, --log-file FILE, -q, --trace[=CALLS],\n"
             "  --trace-file FILE: as \"softverbs run\" has them\n"
+            "  --story FILE      append the stories of queue pairs whose work fails, for\n"
+            "                    \"softverbs why --from FILE\", which \"why --join A B\" joins\n"
+            "                    with those of the other end; \"-\": print them at the end\n"
             "\n"
             "The program runs on the devices that it has without softverbs: a preloaded\n"
             "library is in front of its libibverbs, sees each call, and passes it on. No\n"

@@ -7,12 +7,12 @@
 
 /* The identifiers that are wanted, and the places to look for them. */
 struct connection_question {
-    const char *directory; /* where processes meet; NULL: in `from` alone */
-    const char *from;      /* a file with stories (SOFTVERBS_STORY); NULL */
-    unsigned long number;  /* of the identifier */
-    int pid;               /* 0: of any process */
-    bool last;             /* only what processes have left */
-    bool all;              /* all identifiers of the file, or of what processes have left; `number` is ignored */
+    const char *directory;   /* where processes meet; NULL: in `from` alone */
+    const char *const *from; /* files with stories (SOFTVERBS_STORY), to a NULL; NULL: no file */
+    unsigned long number;    /* of the identifier */
+    int pid;                 /* 0: of any process */
+    bool last;               /* only what processes have left */
+    bool all;                /* all identifiers of the files, or of what processes have left; `number` is ignored */
 };
 
 /* Returns an array with an object for each connection: its "ends" (the wanted number first), the "sentences", and the

@@ -6,6 +6,7 @@
 #include "diag/diag.h"
 #include "events/drops.h"
 #include "facts/record.h"
+#include "why/adapter.h"
 
 enum { MOST_DROPS = 4, BEFORE = 10000000, GRH = 40 }; /* the time of a post is known to some milliseconds */
 
@@ -153,6 +154,8 @@ static void tell_other(struct explanation *explanation, const struct story_end *
     }
     if (has_ended(explanation, end))
         tell_absence(explanation, end);
+    if (adapter_is(other))
+        adapter_tell_silence(explanation, end, other);
     silence_tell_drops(explanation, other, sent_since(end));
 }
 

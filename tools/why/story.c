@@ -80,21 +80,24 @@ static json_t *read_kept(const char *directory)
     return list;
 }
 
-/* NULL, after a message: the file can't be read. */
-static json_t *read_named(const char *path)
+/* NULL, after a message: a file can't be read. */
+static json_t *read_named(const char *const *paths)
 {
-    FILE *file = fopen(path, "re");
-    json_t *list = file ? json_array() : NULL;
-    if (!file) {
-        complain("\"%s\" can't be read: %s.", path, strerror(errno));
-        return NULL;
+    json_t *list = json_array();
+    for (; *paths; paths++) {
+        FILE *file = fopen(*paths, "re");
+        if (!file) {
+            complain("\"%s\" can't be read: %s.", *paths, strerror(errno));
+            json_decref(list);
+            return NULL;
+        }
+        add_file(list, file);
+        fclose(file);
     }
-    add_file(list, file);
-    fclose(file);
     return list;
 }
 
-json_t *story_lines(const char *directory, const char *from)
+json_t *story_lines(const char *directory, const char *const *from)
 {
     json_t *lines = from ? read_named(from) : json_array();
     json_t *kept = lines && directory ? read_kept(directory) : NULL;
@@ -150,14 +153,23 @@ struct sources {
 /* The queue pair whose story is wanted. Several processes may have had its number, so its process and peer are wanted,
  * too. */
 struct wanted {
-    uint64_t qp, pid; /* pid 0: any process */
-    uint64_t peer;    /* the number of its peer; 0: any peer */
+    uint64_t qp, pid;                 /* pid 0: any process */
+    uint64_t peer;                    /* the number of its peer; 0: any peer */
+    const struct facts_story *not_of; /* not of the process of this end; NULL: of any */
+    const char *gid;                  /* its GID, where both are known; NULL: any */
 };
+
+static bool is_of_process(const struct facts_story *story, const struct facts_story *of)
+{
+    return of && story->pid.value == of->pid.value && !strcmp(facts_text(story->host), facts_text(of->host));
+}
 
 static bool is_wanted(const struct story_end *end, const struct wanted *wanted)
 {
     const struct facts_story *story = &end->story;
-    return story->qp.value == wanted->qp && !substitute_is(end) && (!wanted->pid || story->pid.value == wanted->pid) &&
+    return story->qp.value == wanted->qp && !substitute_is(end) && !is_of_process(story, wanted->not_of) &&
+           (!wanted->gid || !story->gid || !strcmp(wanted->gid, story->gid)) &&
+           (!wanted->pid || story->pid.value == wanted->pid) &&
            (!wanted->peer || !story->peer_qp.value || story->peer_qp.value == wanted->peer);
 }
 
@@ -203,19 +215,26 @@ static struct line find(const struct sources *sources, const struct wanted *want
 /* The peer's line, even where only ended processes were asked for: the peer may be alive. */
 static struct line find_peer(const struct sources *sources, const struct facts_story *own, bool ask)
 {
-    const struct wanted wanted = {own->peer_qp.value, own->peer_pid.value, own->qp.value};
-    if (!wanted.qp || wanted.qp == wanted.peer) /* connected with itself */
+    struct wanted wanted = {own->peer_qp.value, own->peer_pid.value, own->qp.value, NULL, own->peer_gid};
+    bool itself = wanted.qp == wanted.peer; /* adapters of two hosts may give the same number */
+    if (!wanted.qp || (itself && !own->driver))
         return (struct line){0};
+    wanted.not_of = itself ? own : NULL;
     struct line peer = find(sources, &wanted, ask);
     return peer.json || ask ? peer : find(sources, &wanted, true);
 }
 
-/* An end that has the peer's number and is connected with another queue pair. */
+/* An end that has the peer's number and is connected with another queue pair. Adapters of other hosts may give the same
+ * number, so the GID shows that it is the very one. */
 static struct line find_stranger(const struct sources *sources, const struct facts_story *own)
 {
-    const struct wanted wanted = {own->peer_qp.value, own->peer_pid.value, 0};
+    const struct wanted wanted = {own->peer_qp.value, own->peer_pid.value, 0, NULL, own->peer_gid};
     bool itself = wanted.qp == own->qp.value;
-    return wanted.qp && !itself ? find(sources, &wanted, true) : (struct line){0};
+    struct line found = wanted.qp && !itself ? find(sources, &wanted, true) : (struct line){0};
+    if (!found.json || !own->driver || (own->peer_gid && found.end.story.gid))
+        return found;
+    json_decref(found.json);
+    return (struct line){0};
 }
 
 /* -- XRC: the process whose shared receive queue a message names executes the message in place of the
@@ -277,9 +296,10 @@ static json_t *join(struct sources *sources, const struct line *own, bool ask)
     char why[256];
     const struct facts_story *story = &own->end.story;
     struct line peer = find_peer(sources, story, ask), substitute = find_substitute(sources, &own->end, &peer);
-    bool alone = !peer.json && sources->directory && story->peer_qp.value;
+    bool alone = !peer.json && (sources->directory || story->driver) && story->peer_qp.value;
     struct line stranger = alone ? find_stranger(sources, story) : (struct line){0};
-    json_t *processes = alone && !stranger.json ? reports_collect(sources->directory, why, sizeof why) : NULL;
+    json_t *processes =
+        alone && sources->directory && !stranger.json ? reports_collect(sources->directory, why, sizeof why) : NULL;
     struct story_ends known = {own->json, peer.json, substitute.json, stranger.json, processes};
     json_t *joined = json_pack("{s:o, s:o, s:i}", "ends", list_ends(sources, own, &peer, &substitute), "sentences",
                                story_sentences(&known), "reason", (int)story_reason(&known));
@@ -290,14 +310,23 @@ static json_t *join(struct sources *sources, const struct line *own, bool ask)
     return joined;
 }
 
+/* The end of an adapter's queue pair that is of interest to its peer alone. */
+static bool is_quiet(const struct story_end *end)
+{
+    const struct facts_story *story = &end->story;
+    return story->driver && !story_end_reason(end) && !story->flushed_sends.value && !story->fatal &&
+           !story_end_is_in(end, "ERR");
+}
+
 /* Joins the queue pairs first, then the stand-ins whose connections have left nothing else. */
 static void join_all(struct sources *sources, uint64_t pid, json_t *stories)
 {
     const struct lines *lines = sources->named.json ? &sources->named : &sources->kept;
     for (int substitutes = false; substitutes <= true; substitutes++)
         for (const struct line *line = lines->list; line < lines->list + lines->count; line++) {
-            const struct wanted wanted = {line->end.story.qp.value, line->end.story.pid.value, 0};
-            if ((!pid || wanted.pid == pid) && wanted.qp && substitute_is(&line->end) == substitutes && !line->told)
+            const struct wanted wanted = {line->end.story.qp.value, line->end.story.pid.value, 0, NULL, NULL};
+            if ((!pid || wanted.pid == pid) && wanted.qp && substitute_is(&line->end) == substitutes && !line->told &&
+                !is_quiet(&line->end))
                 json_array_append_new(stories, join(sources, substitutes ? line : choose(lines, &wanted), false));
         }
 }
@@ -355,7 +384,7 @@ json_t *story_collect(const struct story_question *question)
                               lines_begin(question->directory ? read_kept(question->directory) : NULL),
                               question->silent};
     if (question->qp)
-        add_wanted(&sources, &(struct wanted){question->qp, (uint64_t)question->pid, 0},
+        add_wanted(&sources, &(struct wanted){question->qp, (uint64_t)question->pid, 0, NULL, NULL},
                    !question->last && !question->from, stories);
     else
         join_all(&sources, (uint64_t)question->pid, stories);
@@ -364,12 +393,12 @@ json_t *story_collect(const struct story_question *question)
     return stories;
 }
 
-void story_print(const json_t *story)
+void story_print(FILE *out, const json_t *story)
 {
     size_t i;
     json_t *line;
     struct facts_told told;
     facts_read(&facts_of_told, story, &told);
     json_array_foreach (facts_json(&told.sentences), i, line)
-        screen_wrap(stdout, screen_width(stdout), 0, 4, json_string_value(line));
+        screen_wrap(out, screen_width(out), 0, 4, json_string_value(line));
 }

@@ -4,19 +4,22 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* The arguments are a process and a queue pair that it may have. */
 #define DID_NOT_ANSWER                                                                                                 \
-    "Process %d did not answer within a second (it is stopped, has no time, or is another user's and refuses): queue pair 0x%lx may be of it."
+    "Process %d did not answer within a second (it is stopped, has no time, or is another user's and refuses): queue " \
+    "pair 0x%lx may be of it."
 
 /* The queue pair and process whose story is wanted, and the places to look for it. */
 struct story_question {
-    const char *directory; /* where processes meet; NULL: in `from` alone */
-    const char *from;      /* a file with stories (SOFTVERBS_STORY), which precede the directory's; NULL: no file */
-    uint32_t qp;           /* 0: all queue pairs in the file, or in what processes have left */
-    int pid;               /* 0: any process */
-    bool last;             /* only what processes have left in the directory; live processes are not asked for `qp` */
-    int *silent;           /* the number of a live process that did not answer (report/reports.h) */
+    const char *directory;   /* where processes meet; NULL: in `from` alone */
+    const char *const *from; /* files with stories (SOFTVERBS_STORY), to a NULL, which precede the directory's; NULL: no
+                              * file */
+    uint32_t qp;             /* 0: all queue pairs in the files, or in what processes have left */
+    int pid;                 /* 0: any process */
+    bool last;               /* only what processes have left in the directory; live processes are not asked for `qp` */
+    int *silent;             /* the number of a live process that did not answer (report/reports.h) */
 };
 
 /* Returns an array with an object for each queue pair: its "ends" (as src/verbs/ask/qp_story_report.c writes them, the
@@ -24,9 +27,9 @@ struct story_question {
  * message: `from` can't be read. Nothing that was found is trusted. */
 json_t *story_collect(const struct story_question *);
 
-/* Returns an array of all lines of the file `from` and of those that processes have left in the directory; either may
- * be NULL. The caller releases the array. NULL, after a message: the file can't be read. */
-json_t *story_lines(const char *directory, const char *from);
+/* Returns an array of all lines of the files `from` and of those that processes have left in the directory; either may
+ * be NULL. The caller releases the array. NULL, after a message: a file can't be read. */
+json_t *story_lines(const char *directory, const char *const *from);
 
 /* Prints the sentences of a story. */
-void story_print(const json_t *story);
+void story_print(FILE *, const json_t *story);

@@ -6,6 +6,7 @@
 
 #include "diag/diag.h"
 #include "facts/record.h"
+#include "why/adapter.h"
 #include "why/explanation.h"
 #include "why/silence.h"
 #include "why/substitute.h"
@@ -269,8 +270,9 @@ static bool is_of_both(const struct story_end *own)
 
 static void tell_missing(struct explanation *explanation)
 {
+    bool told = adapter_is(explanation->own) && is_of_silence(story_end_reason(explanation->own));
     if (explanation->own->story.peer_qp.value && is_of_both(explanation->own) && !explanation->own->error.cause &&
-        !has_completions(explanation->own))
+        !told && !has_completions(explanation->own))
         silence_tell_missing(explanation);
 }
 
@@ -313,6 +315,10 @@ static void read_ends(struct read_ends *read, const struct story_ends *ends)
     read->stranger = story_end_read(&read->room[3], ends->stranger);
     if (!read->own)
         read->own = &read->none;
+    if (read->peer) {
+        adapter_judge(read->own, &read->room[1]);
+        adapter_judge(read->peer, &read->room[0]);
+    }
 }
 
 unsigned story_reason(const struct story_ends *ends)
@@ -365,6 +371,8 @@ static void tell_story(struct explanation *explanation, const struct story_end *
         tell_errors(explanation, explanation->own, explanation->peer);
     else
         tell_flush_or_hang(explanation);
+    adapter_tell(explanation, explanation->own);
+    adapter_tell(explanation, explanation->peer);
     tell_flushed(explanation, explanation->own);
     if (explanation->peer)
         tell_flushed(explanation, explanation->peer);

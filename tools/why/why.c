@@ -123,6 +123,8 @@ static int tell_last(const char *directory, int pid, bool as_json)
     return found || !pid ? EXIT_OK : EXIT_NEGATIVE;
 }
 
+enum { FILES_MOST = 16 };
+
 /* The form in which stories are printed. */
 enum form { FORM_TEXT, FORM_GITHUB, FORM_JUNIT, FORM_SARIF };
 
@@ -155,7 +157,7 @@ struct question {
     enum form form;           /* of stories */
     const char *kind;         /* the kind of an object other than a queue pair, or "process"; NULL: no such object */
     unsigned long number, qp; /* the object's; the queue pair's, 0: all queue pairs */
-    const char *from;         /* NULL: no file was named */
+    const char *const *from;  /* files, to a NULL; NULL: no file was named */
 };
 
 static void print_as(enum form form, const json_t *stories, void (*as_text)(const json_t *))
@@ -192,7 +194,8 @@ static void complain_of_none(const struct question *question, int silent)
     if (silent)
         complain(DID_NOT_ANSWER, silent, question->qp);
     else if (question->from)
-        complain("\"%s\" has no story of queue pair 0x%lx.", question->from, question->qp);
+        complain("\"%s\"%s no story of queue pair 0x%lx.", question->from[0],
+                 question->from[1] ? " and the other files have" : " has", question->qp);
     else
         complain("No process%s has a queue pair 0x%lx here%s.", question->last ? "" : " that lives", question->qp,
                  question->last ? " and has left its story" : ", and no process has left its story");
@@ -205,7 +208,7 @@ static void print_stories(const json_t *stories)
     json_array_foreach (stories, i, story) {
         if (i)
             puts("");
-        story_print(story);
+        story_print(stdout, story);
     }
 }
 
@@ -293,35 +296,69 @@ static int answer(const char *directory, const struct question *question, int pi
     return (question->last ? tell_last : look_and_tell)(directory, pid, question->as_json);
 }
 
+/* The files of --from, or of --join, which are the arguments. */
+struct files {
+    const char *names[FILES_MOST + 1]; /* ends with NULL */
+    unsigned count;
+    bool joined;
+};
+
+/* 0, or the exit status after a sentence. */
+static int take_file(const struct command *command, struct files *files, const char *name)
+{
+    if (files->count == FILES_MOST)
+        return command_misused(command, "It takes at most %d files.", FILES_MOST);
+    files->names[files->count++] = name;
+    return 0;
+}
+
+/* 0, or the exit status after a sentence. */
+static int take_option(const struct command *command, int option, struct question *question, struct files *files)
+{
+    question->last |= option == 'l';
+    files->joined |= option == 'J';
+    question->form = option >= FORM_GITHUB && option <= FORM_SARIF ? (enum form)option : question->form;
+    if (option == 'e')
+        question->kind = "process";
+    else if (option == 'f')
+        return take_file(command, files, optarg);
+    else if (strchr("qcsi", option) && !read_number(command, option, question))
+        return EXIT_USAGE;
+    return 0;
+}
+
+/* The arguments are files, or the number of a process. 0, or the exit status after a sentence. */
+static int take_arguments(const struct command *command, int argc, char **argv, struct files *files, int *pid)
+{
+    int status = 0;
+    while (files->joined && !status && optind < argc)
+        status = take_file(command, files, argv[optind++]);
+    if (!status && files->joined && files->count < 2)
+        status = command_misused(command, "--join needs the files of both ends.");
+    *pid = status ? 0 : (int)live_process_number(argv[optind]);
+    if (!status && (optind + 1 < argc || (optind < argc && !*pid)))
+        status = command_misused(command, "It takes the number of one process.");
+    return status;
+}
+
 static int why(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {{"last", no_argument, NULL, 'l'},
-                                            {"qp", required_argument, NULL, 'q'},
-                                            {"cq", required_argument, NULL, 'c'},
-                                            {"srq", required_argument, NULL, 's'},
-                                            {"id", required_argument, NULL, 'i'},
-                                            {"events", no_argument, NULL, 'e'},
-                                            {"from", required_argument, NULL, 'f'},
-                                            {"github", no_argument, NULL, FORM_GITHUB},
-                                            {"junit", no_argument, NULL, FORM_JUNIT},
-                                            {"sarif", no_argument, NULL, FORM_SARIF},
-                                            MEETING_OPTIONS};
+    static const struct option options[] = {
+        {"last", no_argument, NULL, 'l'},           {"qp", required_argument, NULL, 'q'},
+        {"cq", required_argument, NULL, 'c'},       {"srq", required_argument, NULL, 's'},
+        {"id", required_argument, NULL, 'i'},       {"events", no_argument, NULL, 'e'},
+        {"from", required_argument, NULL, 'f'},     {"join", no_argument, NULL, 'J'},
+        {"github", no_argument, NULL, FORM_GITHUB}, {"junit", no_argument, NULL, FORM_JUNIT},
+        {"sarif", no_argument, NULL, FORM_SARIF},   MEETING_OPTIONS};
     struct meeting meeting = {0};
     struct question question = {0};
-    int option;
-    while ((option = meeting_option(command, argc, argv, options, &meeting)) != -1) {
-        question.last |= option == 'l';
-        question.from = option == 'f' ? optarg : question.from;
-        question.form = option >= FORM_GITHUB && option <= FORM_SARIF ? (enum form)option : question.form;
-        if (option == 'e')
-            question.kind = "process";
-        else if (strchr("qcsi", option) && !read_number(command, option, &question))
-            return EXIT_USAGE;
-    }
-    int pid = (int)live_process_number(argv[optind]);
-    if (optind + 1 < argc || (optind < argc && !pid))
-        return command_misused(command, "It takes the number of one process.");
-    int status = meeting_find(command, &meeting);
+    struct files files = {0};
+    int option, pid, status = 0;
+    while (!status && (option = meeting_option(command, argc, argv, options, &meeting)) != -1)
+        status = take_option(command, option, &question, &files);
+    status = status ? status : take_arguments(command, argc, argv, &files, &pid);
+    status = status ? status : meeting_find(command, &meeting);
+    question.from = files.count ? files.names : NULL;
     question.as_json = meeting.as_json;
     return status ? status : answer(meeting.directory, &question, pid);
 }
@@ -345,6 +382,8 @@ const struct command why_command = {
             "                    asynchronous events, changes of devices, actions of a script\n"
             "  --from FILE       print the stories in a file of \"run --story FILE\": of this\n"
             "                    queue pair, or all; also ask live processes if DIR is given\n"
+            "  --join FILE...    the same of several files, whose ends are joined: one of\n"
+            "                    each host, of \"around --story FILE\"\n"
             "  --github          print stories as annotations of a workflow of GitHub: all\n"
             "                    that processes have left, unless --qp or --from is given\n"
             "  --junit           the same as JUnit XML\n"
