@@ -143,9 +143,10 @@ static void set_networks(const char *list)
         if (index == device_count)
             add_device(name, make_name(name, index));
         if (*interface && infiniband)
-            complaint_add("device soft%u stays off the network \"%s\": RoCE is Ethernet, and the link layer is to be "
-                          "InfiniBand (SOFTVERBS_LINK_LAYER=ib)",
-                          index, interface);
+            complaint_add(
+                "device number %u stays off the network \"%s\": RoCE is Ethernet, and the link layer is to be "
+                "InfiniBand (SOFTVERBS_LINK_LAYER=ib)",
+                index + 1, interface);
         else if (*interface && index < device_count)
             config_network(&devices[index], interface);
     }

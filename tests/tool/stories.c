@@ -34,6 +34,7 @@ struct cause {
     bool window;               /* what the client names is a memory window of a half of the region */
     enum { WHOLE, CUT, SWAPPED } address; /* of the memory that the client names */
     bool no_key;                          /* the client names the key 0 */
+    bool binds;                           /* the client binds a memory window to a region that allows none */
     bool gone;                            /* the client deregisters its region before it posts */
     bool segments; /* the client's is a raw packet queue pair, which sends IBV_WR_TSO with a strange header */
     /* The steps of the server before the client posts: STRANGE connects its queue pair with another queue pair of the
@@ -73,6 +74,7 @@ static const struct cause causes[] = {
     {.name = "atomic-key", .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD, .length = 8, .reads = 1, .no_key = true},
     {.name = "remote-permission", .opcode = IBV_WR_RDMA_WRITE, .length = 8, .access = IBV_ACCESS_REMOTE_WRITE},
     {.name = "qp-permission", .opcode = IBV_WR_RDMA_WRITE, .length = 8, .flags = IBV_ACCESS_REMOTE_WRITE},
+    {.name = "bind", .opcode = IBV_WR_BIND_MW, .length = 8, .binds = true},
     {.name = "cut", .opcode = IBV_WR_RDMA_WRITE, .length = 8, .address = CUT},
     {.name = "swapped", .opcode = IBV_WR_RDMA_WRITE, .length = 8, .address = SWAPPED},
     {.name = "misaligned", .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD, .length = 8, .offset = 4, .reads = 1},
@@ -332,8 +334,20 @@ static void post_receive(void)
 }
 
 /* One list, so that work after the failing one is posted before it fails. */
+static void post_bind(void)
+{
+    struct ibv_mw *mw = ibv_alloc_mw(pd, IBV_MW_TYPE_1);
+    struct ibv_mw_bind bind = {.wr_id = first_id,
+                               .send_flags = IBV_SEND_SIGNALED,
+                               .bind_info = {.mr = mr, .addr = (uintptr_t)memory, .length = cause->length}};
+    if (!mw || ibv_bind_mw(qp, mw, &bind))
+        fail("no bind");
+}
+
 static void post_sends(void)
 {
+    if (cause->binds)
+        return post_bind();
     const struct end *peer = &meeting->ends[1];
     struct ibv_sge sge = {(uintptr_t)memory, cause->length, mr->lkey + cause->local_key};
     struct ibv_send_wr wrs[MOST_BEHIND + 1], *bad;

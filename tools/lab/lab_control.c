@@ -41,11 +41,11 @@ void lab_control_serve(int listener, bool (*answer)(void *, const char *, char *
 int lab_control_ask(const char *request, char *reply, size_t size)
 {
     int client = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (client < 0 || connect(client, (const struct sockaddr *)&place, sizeof place) ||
-        send(client, request, strlen(request), MSG_NOSIGNAL) < 0)
-        return -1;
-    ssize_t length = recv(client, reply, size - 1, 0);
-    close(client);
+    bool asked = client >= 0 && !connect(client, (const struct sockaddr *)&place, sizeof place) &&
+                 send(client, request, strlen(request), MSG_NOSIGNAL) >= 0;
+    ssize_t length = asked ? recv(client, reply, size - 1, 0) : -1;
+    if (client >= 0)
+        close(client);
     if (length < 1)
         return -1;
     bool done = *reply == '+';

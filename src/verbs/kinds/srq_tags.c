@@ -302,6 +302,7 @@ static bool srq_tags_post(struct qp *qp)
             read = true;
             continue;
         }
+        work->posted = send_queue_when(qp_flow(qp)->now);
         send_queue_commit(engine_queue(qp_engine(qp)));
         qp_tags(qp)->working++;
     }

@@ -13,7 +13,7 @@
 
 enum { BIND_FLAGS = IBV_SEND_FENCE | IBV_SEND_SIGNALED };
 
-static enum reason post_bind(struct qp *qp, struct ibv_mw *mw, const struct ibv_mw_bind *bind)
+static enum reason post_bind(struct qp *qp, struct ibv_mw *mw, const struct ibv_mw_bind *bind, nanos now)
 {
     if (!post_is_open(qp))
         return REASON_SEND_STATE;
@@ -29,7 +29,7 @@ static enum reason post_bind(struct qp *qp, struct ibv_mw *mw, const struct ibv_
     work->flags = (uint8_t)bind->send_flags;
     enum reason reason = mw_describe_bind(work, mw, ibv_inc_rkey(mw->rkey), &bind->bind_info);
     if (!reason)
-        post_commit(qp);
+        post_commit(qp, work, now);
     return reason;
 }
 
@@ -64,7 +64,7 @@ int mw_post_bind(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *bind
         lock_take(&qp->lock);
         nanos now = clock_about_now();
         bool opened = guard_begin(now);
-        reason = post_bind(qp, mw, bind);
+        reason = post_bind(qp, mw, bind, now);
         if (!reason)
             post_start(qp, now);
         guard_end(opened);

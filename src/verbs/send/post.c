@@ -214,9 +214,10 @@ struct send_wqe *post_reserve(struct qp *qp)
     return reserve_in(qp, engine_queue(qp_engine(qp)), qp->sends.posted);
 }
 
-void post_commit(struct qp *qp)
+void post_commit(struct qp *qp, struct send_wqe *work, nanos now)
 {
     lock_assert_held(&qp->lock);
+    work->posted = send_queue_when(now);
     send_queue_commit(engine_queue(qp_engine(qp)));
     qp->sends.posted++;
 }

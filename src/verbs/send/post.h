@@ -44,9 +44,10 @@ bool post_all_retired(const struct ibv_qp *);
 /* Returns a free slot of `queue`, after `posted` works; NULL: the program has not polled enough completions yet. */
 struct send_wqe *post_reserve_in(struct qp *, const struct send_queue *queue, uint32_t posted);
 
-/* post_reserve returns a free slot of the send queue, or NULL; post_commit enters the filled slot. */
+/* post_reserve returns a free slot of the send queue, or NULL; post_commit enters the filled slot, as work that was
+ * posted at this time. */
 struct send_wqe *post_reserve(struct qp *);
-void post_commit(struct qp *);
+void post_commit(struct qp *, struct send_wqe *, nanos now);
 
 /* Passes committed work to the engine and the link. Between guard_begin and guard_end. */
 void post_start(struct qp *, nanos now);

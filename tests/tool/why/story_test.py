@@ -287,8 +287,8 @@ def the_other_end_tells_the_same():
 
 def no_work_is_posted_before_its_time():
     """A request that fails within its post: the clock of posts is a little ahead of the one of errors."""
-    for _ in range(3):
-        with failed("send-key") as (numbers, end):
+    for cause in ("send-key", "send-key", "send-key", "bind"):
+        with failed(cause) as (numbers, end):
             error = json.loads(expect(softverbs("why", "--json", "--qp", str(numbers[1]))).stdout)["ends"][0]["error"]
             assert 0 <= error["time"] - error["posted"] < 60e9, error
             end()
