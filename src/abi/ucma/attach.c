@@ -30,7 +30,7 @@ static _Atomic(imports_function *) originals[IMPORTS];
 
 #define ORIGINAL(which, type) ((type)atomic_load(&originals[which]))
 
-/* A thread that is cancelled while it opens or closes a channel would keep locks and references (uncancelled.h). */
+/* A thread that is cancelled while it opens or closes a channel would keep locks and references (base/uncancelled.h). */
 static int open_either(unsigned which, const char *path, int flags, va_list arguments)
 {
     mode_t mode = (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(arguments, mode_t) : 0;
