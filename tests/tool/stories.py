@@ -252,7 +252,7 @@ ENDED["peer-failed"] = [line.replace("s of S is in", "s of S was in").replace("t
 
 @contextlib.contextmanager
 def failed(cause, *options, first=7, front=()):
-    """The numbers that the program prints when the error has happened, and how to end it. `front`: a command that starts it."""
+    """The numbers that the program prints when the error has happened, and how to end it. `front`: the command that runs it."""
     command = [SOFTVERBS, "run", *options, "--", *front, f"{BUILD}/tests/tool/stories", cause, str(first)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=cases.environment()) as program:
         try:

@@ -12,7 +12,7 @@ import cases
 from cases import BUILD, SOFTVERBS, TEMPORARY, expect, softverbs
 from stories import CAUSES, compare, failed, plain
 
-# What only an adapter's story has.
+# Lines that only the story of an adapter has.
 MORE = ("Counters of the port of", "The vendor_err of soft is", "C posted it at", "S posted it at")
 # Where the calls show the very cause that softverbs' own devices know, the sentences are the same.
 SAME = ("remote-range", "remote-key", "remote-gone", "remote-permission", "qp-permission", "reads-refused", "send-key", "send-range", "send-gone",
@@ -80,6 +80,14 @@ def the_place_the_vendor_and_the_port_are_told():
     assert "C posted it at post_sends (stories.c:" in "\n".join(said), said
     assert "The vendor_err of soft is 108: no source says what that means." in said, said
     assert any(re.match(r"Counters of the port of S that moved since [\d:.]+, for all of its queue pairs: .*rcvd_nak \+1", line) for line in said), said
+
+
+def a_status_whose_cause_no_call_shows_says_so():
+    path, numbers = _stories("reads-disabled")
+    with open(path, encoding="utf-8") as file:
+        error = json.loads(file.readline())["error"]
+    assert error["status"] == "IBV_WC_LOC_QP_OP_ERR" and error["name"] == "ADAPTER_STATUS", error
+    assert any("IBV_WC_LOC_QP_OP_ERR: The adapter ended the work request" in line for line in _sentences(numbers, path))
 
 
 def the_files_of_both_ends_are_joined():
