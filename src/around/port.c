@@ -53,7 +53,7 @@ bool port_gid(const char *device, uint8_t port, unsigned index, char *gid, size_
     return found;
 }
 
-static const struct port_counter *find(const struct port_counters *counters, const char *name)
+static const struct port_counter *find_counter(const struct port_counters *counters, const char *name)
 {
     for (const struct port_counter *counter = counters->list; counter < counters->list + counters->count; counter++)
         if (!strcmp(counter->name, name))
@@ -66,7 +66,7 @@ void port_write_moved(FILE *out, const struct port_counters *before, const struc
     const char *separator = "";
     fputs("{", out);
     for (const struct port_counter *now = after->list; now < after->list + after->count; now++) {
-        const struct port_counter *then = find(before, now->name);
+        const struct port_counter *then = find_counter(before, now->name);
         if (!then || then->value == now->value)
             continue;
         fputs(separator, out);

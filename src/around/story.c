@@ -24,7 +24,7 @@ static nanos now(void)
     return read_clock(CLOCK_MONOTONIC);
 }
 
-static struct story_qp *find(const struct shadow *qp)
+static struct story_qp *find_story(const struct shadow *qp)
 {
     shadow_assert_locked();
     struct hash_entry *entry = qp->kind == SHADOW_QP ? hash_find(&all, qp->serial, NULL) : NULL;
@@ -83,7 +83,7 @@ static struct story_port *add_port(const struct ibv_device *device, uint8_t numb
     return port;
 }
 
-static struct story_port *find_port(const struct ibv_device *device, uint8_t number)
+static struct story_port *find_story_port(const struct ibv_device *device, uint8_t number)
 {
     struct story_port *port = ports;
     while (port && (port->number != number || strcmp(port->path, device->ibdev_path) != 0))
@@ -120,7 +120,7 @@ static void note_state(struct story_qp *story, enum ibv_qp_state state)
 
 static void note_change(struct shadow *qp, const struct ibv_qp_attr *attr, int mask)
 {
-    struct story_qp *story = find(qp);
+    struct story_qp *story = find_story(qp);
     const struct ibv_qp *handle = qp->handle;
     if (!story)
         return;
@@ -133,7 +133,7 @@ static void note_change(struct shadow *qp, const struct ibv_qp_attr *attr, int m
     story->given |= mask;
     keep_attributes(&story->attr, attr, mask);
     if (mask & IBV_QP_PORT)
-        story->port = find_port(handle->context->device, attr->port_num);
+        story->port = find_story_port(handle->context->device, attr->port_num);
     if (!(mask & IBV_QP_STATE))
         return;
     story->moved = attr->qp_state == IBV_QPS_ERR && story->state != IBV_QPS_ERR;
@@ -148,7 +148,7 @@ static void note_event(const struct ibv_async_event *event)
     unsigned type = event->event_type;
     const struct shadow *qp =
         type < sizeof names / sizeof *names && names[type] ? shadow_find(SHADOW_QP, event->element.qp) : NULL;
-    struct story_qp *story = qp ? find(qp) : NULL;
+    struct story_qp *story = qp ? find_story(qp) : NULL;
     if (!story)
         return;
     story->event = names[type];
@@ -309,7 +309,7 @@ static void stamp(struct shadow *owner, struct wqe *wqe)
 
 static void note_completion(struct shadow *qp, struct wqe *wqe, const struct calls_completion *completion)
 {
-    struct story_qp *story = likely(completion->status == IBV_WC_SUCCESS) ? NULL : find(qp);
+    struct story_qp *story = likely(completion->status == IBV_WC_SUCCESS) ? NULL : find_story(qp);
     if (!story || wqe->wr_id != completion->wr_id)
         return;
     if (completion->status == IBV_WC_WR_FLUSH_ERR) {
@@ -325,7 +325,7 @@ static void note_completion(struct shadow *qp, struct wqe *wqe, const struct cal
 /* A queue pair without an error is of interest to the story of its peer. */
 static void tell_last(struct shadow *qp)
 {
-    struct story_qp *story = find(qp);
+    struct story_qp *story = find_story(qp);
     if (!story || !story->port)
         return;
     story->over = now();
@@ -335,7 +335,7 @@ static void tell_last(struct shadow *qp)
 static void end_object(struct shadow *object, uint64_t began)
 {
     (void)began;
-    struct story_qp *story = find(object);
+    struct story_qp *story = find_story(object);
     if (object->kind == SHADOW_MR)
         end_region(object);
     if (!story)

@@ -24,7 +24,7 @@ static const struct facts_process answering = {.answers = {true, true}}, stopped
                                   refusing = {.answers = {false, true}, .refuses = {true, true}},
                                   occupied = {.answers = {true, true}, .busy = {true, true}};
 static const struct facts_missing unacknowledged = {.object = "CQ"};
-static const struct facts_story story = {.pid = {1, true}};
+static const struct facts_story story = {.pid = {1, true}}, adapter = {.pid = {1, true}, .driver = "mlx5"};
 
 static const struct {
     enum diagnosis_group group;
@@ -38,6 +38,7 @@ static const struct {
     bool stopped;
 } processes[] = {
     {DIAGNOSE_ABSENCE, NULL, DIAGNOSIS_FOUND_OUT, .ended = true, .known = true, .cause = "a reason"},
+    {DIAGNOSE_ABSENCE, NULL, DIAGNOSIS_NO_FILE, .end = &adapter},
     {DIAGNOSE_ABSENCE, NULL, DIAGNOSIS_OF_ANOTHER_USER, .ended = true, .question = "refused"},
     {DIAGNOSE_ABSENCE, NULL, DIAGNOSIS_PROCESS_ENDED, .ended = true, .question = "unasked"},
     {DIAGNOSE_ABSENCE, NULL, DIAGNOSIS_PROCESS_ENDED, .ended = true, .question = "unanswered"},
@@ -292,11 +293,17 @@ static const struct {
     {DIAGNOSE_STORY_ATTEMPTS, {END}, DIAGNOSIS_RETRIES, &exceeded, .needed = 1},
     {DIAGNOSE_STORY_ATTEMPTS, {END}, DIAGNOSIS_NO_RETRIES, &exceeded},
     {DIAGNOSE_STORY_ATTEMPTS, {END}, DIAGNOSIS_RNR_RETRIES, &refused},
+    {DIAGNOSE_STORY_ATTEMPTS, {END, .driver = "mlx5"}, DIAGNOSIS_RNR_UNCOUNTED, &refused},
     {DIAGNOSE_STORY_ATTEMPTS, {END}, DIAGNOSIS_NOTHING, &elsewhere},
     {DIAGNOSE_STORY_FLUSHED, {END, .flushed_sends = {1, true}}, DIAGNOSIS_FLUSHED_FIRST},
     {DIAGNOSE_STORY_FLUSHED, {END, .flushed_sends = {1, true}}, DIAGNOSIS_FLUSHED_LATER, &elsewhere},
     {DIAGNOSE_STORY_FLUSHED, {END, .flushed_receives = {1, true}}, DIAGNOSIS_RECEIVES_FLUSHED},
     {DIAGNOSE_STORY_WAIT, {END, .state = "ERR", .waits = {120, true}}, DIAGNOSIS_MOVED_ITSELF},
+    {DIAGNOSE_STORY_WAIT, {END, .driver = "mlx5", .state = "ERR", .moved = {true, true}}, DIAGNOSIS_MOVED_ITSELF},
+    {DIAGNOSE_STORY_WAIT, {END, .driver = "mlx5", .state = "ERR", .moved = {false, true}}, DIAGNOSIS_ADAPTER_ERR},
+    {DIAGNOSE_STORY_WAIT,
+     {END, .driver = "mlx5", .state = "ERR", .fatal = "IBV_EVENT_QP_FATAL"},
+     DIAGNOSIS_ADAPTER_FATAL},
     {DIAGNOSE_STORY_WAIT, {END, .waits = {120, true}}, DIAGNOSIS_STORY_UNSIGNALLED},
     {DIAGNOSE_STORY_WAIT, {END, .waits = {122, true}}, DIAGNOSIS_STORY_NO_ANSWER},
     {DIAGNOSE_STORY_WAIT, {END, .send_posted = {1, true}}, DIAGNOSIS_STORY_NOT_READY, .since = {.refused = true}},
@@ -310,6 +317,7 @@ static const struct {
     {DIAGNOSE_DROP, {END, .type = "RAW_PACKET"}, DIAGNOSIS_TOO_SHORT, .too_short = &grh, .needed = 140},
     {DIAGNOSE_DROP, {END}, DIAGNOSIS_DROPPED, .needed = 140},
     {DIAGNOSE_OTHER_END, {END, TO_PEER, .network = {true, true}}, DIAGNOSIS_OTHER_END_FAR, NULL, &answering},
+    {DIAGNOSE_OTHER_END, {END, TO_PEER, .driver = "mlx5"}, DIAGNOSIS_OTHER_END_UNSEEN},
     {DIAGNOSE_OTHER_END, {END, TO_PEER}, DIAGNOSIS_OTHER_END_GONE, NULL, &answering},
     {DIAGNOSE_OTHER_END, {END, TO_PEER}, DIAGNOSIS_OTHER_END_SILENT, NULL, &stopped},
     {DIAGNOSE_OTHER_END, {END, TO_PEER}, DIAGNOSIS_OTHER_END_REFUSES, NULL, &refusing},

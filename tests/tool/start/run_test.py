@@ -297,7 +297,7 @@ def a_setting_that_cannot_be_used_is_refused():
     expect(run("true", env={"SOFTVERBS_CONFIG": f"{TEMPORARY}/bad"}), 2, b"", [f"{TEMPORARY}/bad:3: limit max_sge=99".encode()])
     with open(f"{TEMPORARY}/bad", "w", encoding="ascii") as config:
         config.write(f"# {'x' * 20000}\ncapture = {'x' * 20000}\n")
-    expect(run("true", env={"SOFTVERBS_CONFIG": f"{TEMPORARY}/bad"}), 2, b"", [f"{TEMPORARY}/bad:2: a line of more".encode()])
+    expect(run("true", env={"SOFTVERBS_CONFIG": f"{TEMPORARY}/bad"}), 2, b"", [f"{TEMPORARY}/bad:2: the line has more".encode()])
     expect(run("true", env={"SOFTVERBS_CONFIG": "/dev/zero"}))
     expect(softverbs("run", "--counters", "/nonexistent/x", "true"), 2, b"", [b"/nonexistent/x"])
     expect(softverbs("run", "--capture", "/nonexistent/x", "true"), 125, b"", [b"/nonexistent/x"])
