@@ -85,8 +85,8 @@ void event_push(struct cm_event *);
 /* Takes the first event and counts it; the caller owns it. NULL: there is no event. */
 struct cm_event *event_fetch(struct event_queue *);
 
-/* Takes the first event that concerns the account (in any of the three ways) out of its queue, uncounted; the caller
- * owns the event. NULL: there is no such event. */
+/* Takes the first event that has the account as `account`, `secondary` or `requested` out of its queue, and does not
+ * count it as fetched; the caller owns the event. NULL: there is no such event. */
 struct cm_event *event_purge(struct event_account *);
 
 /* Moves the account to that queue. Its waiting events move to the end, in their order, and the accounts of new

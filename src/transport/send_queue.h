@@ -32,7 +32,8 @@ struct send_wqe {
     /* the requester's part */
     uint32_t stride;  /* packets of the response that each request asks for; fixed at first transmission, as a repeated
                          READ must be within one that was sent before */
-    uint32_t segment; /* payload bytes of each packet except the last; fixed at first transmission */
+    uint32_t segment; /* payload bytes of each packet except the last; fixed at first transmission, unless references are
+                         lost (requester.c) */
     uint32_t first_psn;
     uint32_t packets;  /* number of PSNs: of the message, or of a READ's response */
     bool started;      /* has PSNs */

@@ -110,6 +110,6 @@ enum verdict check_paths(char *say, size_t size)
     const struct device *devices = config_devices(&count);
     if (tree_make(devices, count, path, say, size))
         return VERDICT_WARNING;
-    return SAY_AND(VERDICT_OK, say, size, "/dev/infiniband and /sys/class/infiniband are shown to programs from %s.",
+    return SAY_AND(VERDICT_OK, say, size, "Programs find /dev/infiniband and /sys/class/infiniband in %s.",
                    path);
 }

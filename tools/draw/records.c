@@ -151,12 +151,15 @@ static int compare_records(const void *a, const void *b)
         return one->nanoseconds < other->nanoseconds ? -1 : 1;
     if (one->file != other->file)
         return one->file < other->file ? -1 : 1;
-    return one->number < other->number ? -1 : one->number > other->number;
+    if (one->number != other->number)
+        return one->number < other->number ? -1 : 1;
+    return one->read < other->read ? -1 : one->read > other->read; /* packets of a datagram */
 }
 
-/* The C library's qsort is a merge sort: entries that compare as equal (packets of a datagram) keep their order. */
 void records_sort(struct records *records)
 {
+    for (size_t i = 0; i < records->count; i++)
+        records->list[i].read = i;
     for (size_t i = 1; i < records->count; i++)
         if (compare_records(&records->list[i - 1], &records->list[i]) > 0) {
             qsort(records->list, records->count, sizeof *records->list, compare_records);

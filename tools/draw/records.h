@@ -18,6 +18,7 @@ enum happening {
 
 struct entry {
     uint64_t nanoseconds;         /* since the epoch */
+    size_t read;                  /* how many were read before it; records_sort sets it */
     uint32_t file, number;        /* the place among the files, and in it, as `softverbs decode` counts */
     uint32_t source, destination; /* addresses, as strings */
     uint32_t from;                /* number of the queue pair that sent it; LOOKUP_NONE: not known */

@@ -164,7 +164,7 @@ static void add_event(const struct event_line *line, struct told *told)
 {
     if (told->list) {
         json_t *object = json_pack("{s:i, s:s, s:s}", "number", 0, "name", line->name, "sentence", line->meaning);
-        emit_parts(object, &(struct parts){"", "", "", "json.md"});
+        emit_parts(object, &(struct parts){"", "", "", "reference/json.md"});
         json_array_append_new(told->list, object);
         return;
     }
@@ -193,7 +193,7 @@ static bool explain_events(const char *argument, struct told *told)
 
 static void add_rule(const struct rule_line *line, struct told *told)
 {
-    const struct parts parts = {"", "softverbs run --check -- PROGRAM", line->cure, "checker.md"};
+    const struct parts parts = {"", "softverbs run --check -- PROGRAM", line->cure, "reference/checker.md"};
     if (told->list) {
         json_t *object =
             json_pack("{s:i, s:s, s:s, s:s, s:s, s:s}", "number", 0, "name", line->id, "sentence", line->what, "level",

@@ -42,7 +42,7 @@ struct trace {
 };
 
 static volatile sig_atomic_t interrupted;
-static struct sigaction before[3]; /* what `taken` did when the command began, and do in the program */
+static struct sigaction before[3]; /* the actions of `taken` when the command began, which the program gets back */
 static const int taken[] = {SIGINT, SIGTERM, SIGPIPE};
 
 static void note_signal(int number)

@@ -128,7 +128,7 @@ struct shadow_srq {
     uint32_t users; /* living queue pairs that use it */
     uint32_t limit; /* the limit that was armed last */
     bool reached;   /* the event of the limit was fetched, and the limit not armed again */
-    bool refilled;  /* since then it had `limit` receives or more */
+    bool refilled;  /* since that event was fetched it had `limit` receives or more */
 };
 
 /* A thread domain, with the thread in a call on an object of it. */

@@ -1,10 +1,10 @@
-/* Finds the faster way for many small WRITEs. Each WRITE that the requester does by itself is a system call, half a
- * microsecond of one processor. A WRITE through the ring costs less if the other side has a processor to take it, and
+/* Finds the faster way for many small WRITEs. What the requester does by itself is a system call, half a microsecond of
+ * one processor, which up to 16 WRITEs that are posted together share. A WRITE through the ring costs less if the other side has a processor to take it, and
  * so many are on their way that no thread waits. That can't be known, so the ring is tried: after many direct WRITEs
  * with hardly a pause, which is checked at each sixteenth, some thousands are sent through the ring, for the other side
  * has to wake up first, and the program may wait for completions now and then. If the ring was faster, it gets the next
  * thousands, too; otherwise all are direct for a while, each time for longer. A single WRITE whose answer the program
- * waits for is always done directly. The measure is the processor time of the thread, with waits for places in the
+ * waits for begins no trial. The measure is the processor time of the thread, with waits for places in the
  * ring, so that others' work on a busy machine does not count.
  *
  * verbs/chooser/polled.h chooses for work whose completion the program waits for, by the time from one to the next. The

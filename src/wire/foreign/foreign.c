@@ -268,7 +268,7 @@ static uint8_t *ahead_piece(const struct ahead *ahead, unsigned piece)
 }
 
 /* Begins to read a piece in the place of the oldest. The first piece is short, as nothing can be sent before it has
- * arrived, and each is twice as long as the one before: where many packets are lost, reading often begins anew. */
+ * arrived, and each is twice as long as the one before, up to FOREIGN_PIECE: where many packets are lost, reading often begins anew. */
 static bool begin_ahead(struct ahead *ahead, const uint8_t *from)
 {
     enum { FIRST = 64 << 10 };
