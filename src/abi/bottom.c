@@ -1,5 +1,6 @@
 #include "abi/bottom.h"
 
+#include "report/reach.h"
 #include "verbs/create/dm_allocate.h"
 #include "verbs/kinds/ethernet/wq_create.h"
 #include "verbs/life/questions.h"
@@ -17,5 +18,6 @@ static void __attribute__((constructor(101))) begin(void)
     cq_bottom(&bottom);
     wq_bottom(&bottom);
     dm_bottom(&bottom);
+    script_reach = &report_reach;
     calls_begin(&bottom, &own_questions);
 }

@@ -5,6 +5,7 @@
 #include "around/adopt.h"
 #include "around/bottom.h"
 #include "around/questions.h"
+#include "around/reach.h"
 #include "around/story.h"
 #include "base/settings.h"
 #include "base/static_lock.h"
@@ -24,6 +25,7 @@ static void begin(void)
 {
     struct calls *calls = bottom_begin();
     settings_around = true;
+    script_reach = &around_reach;
     story_begin();
     adopt_begin(calls);
     calls_begin(calls, &around_questions);

@@ -8,10 +8,9 @@
 #include "calls/caller.h"
 #include "calls/calls.h"
 #include "calls/post_some.h"
-#include "inject/async_inject.h"
 #include "script/field.h"
+#include "script/reach.h"
 #include "script/rules.h"
-#include "verbs/disturb/scripted.h"
 
 static struct calls_layer layer;
 
@@ -29,15 +28,15 @@ static struct script_verdict apply_to_call(const struct script_event *event)
 {
     struct script_event about = *event;
     find_caller(&about);
-    about.device = async_inject_device(&event->subject);
+    about.device = script_reach->device(&event->subject);
     struct script_verdict verdict = rules_apply(about);
     rules_wait(verdict.delay);
     if (verdict.raised)
-        async_inject_event(&event->subject, verdict.raised);
+        script_reach->event(&event->subject, verdict.raised);
     if (verdict.freeze)
-        async_inject_freeze(&event->subject, verdict.freeze);
+        script_reach->freeze(&event->subject, verdict.freeze);
     if (verdict_has(&verdict, SCRIPT_RELEASE))
-        async_inject_release(&event->subject);
+        script_reach->release(&event->subject);
     return verdict;
 }
 
@@ -146,7 +145,7 @@ static struct ibv_context *open_device(struct ibv_device *device)
         return NULL;
     struct script_event open = {.call = SCRIPT_open, .subject = CALLS_SUBJECT(context)};
     if (verdict.raised)
-        async_inject_event(&open.subject, verdict.raised);
+        script_reach->event(&open.subject, verdict.raised);
     if (rules_wants(SCRIPT_open))
         apply_to_call(&open);
     return context;
@@ -167,9 +166,9 @@ static const struct calls around = {
 
 /* --- lists of work requests: each counts, and those before the one that is refused are posted */
 
-static struct scripted_end end_of(const struct script_verdict *verdict)
+static struct script_end end_of(const struct script_verdict *verdict)
 {
-    return (struct scripted_end){(enum ibv_wc_status)verdict->status, verdict->vendor};
+    return (struct script_end){(enum ibv_wc_status)verdict->status, verdict->vendor};
 }
 
 /* Returns the verdict of the rules on a work request: as a call, and by its kind. */
@@ -190,13 +189,13 @@ static int post_scripted_send(struct ibv_qp *qp, const struct ibv_send_wr *wr, c
 {
     struct ibv_send_wr copy = *wr, *bad;
     copy.next = NULL;
-    return scripted_post_send(qp, &copy, end_of(verdict), &bad);
+    return script_reach->post_send(qp, &copy, end_of(verdict), &bad);
 }
 
 #define SCRIPTED_RECEIVE(name, object)                                                                                 \
     static int post_scripted_##name(object *on, const struct ibv_recv_wr *wr, const struct script_verdict *verdict)    \
     {                                                                                                                  \
-        struct ibv_sge element = scripted_receive(end_of(verdict));                                                    \
+        struct ibv_sge element = script_reach->receive(end_of(verdict));                                               \
         struct ibv_recv_wr copy = {.wr_id = wr->wr_id, .sg_list = &element, .num_sge = 1}, *bad;                       \
         return calls_get(&layer.below, ibv_post_##name)(on, &copy, &bad);                                              \
     }
@@ -272,7 +271,7 @@ static void build_work(enum script_call call, struct ibv_qp_ex *qp)
     find_caller(&event);
     struct script_verdict verdict = rules_apply(event);
     if (verdict.completes)
-        scripted_build(qp, end_of(&verdict));
+        script_reach->build(qp, end_of(&verdict));
 }
 
 /* A batch whose end is refused is given up, with the lock that it holds. */

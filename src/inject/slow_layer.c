@@ -10,7 +10,7 @@
 #include "base/settings.h"
 #include "base/uncancelled.h"
 #include "calls/calls.h"
-#include "inject/async_inject.h"
+#include "script/reach.h"
 
 /* The longest of each, unless times are scaled. */
 static const nanos some_call = NANOS_MILLISECOND, to_receive = 50 * NANOS_MILLISECOND,
@@ -84,8 +84,8 @@ static uint64_t pause_now_and_then(struct adverse_source *dice)
 static void vary(const struct calls_subject *subject)
 {
     struct adverse_source *dice = dice_of_thread();
-    if (pause_now_and_then(dice) == 3)
-        async_inject_freeze(subject, adverse_draw(dice, longer));
+    if (pause_now_and_then(dice) == 3 && script_reach->freeze)
+        script_reach->freeze(subject, adverse_draw(dice, longer));
 }
 
 /* A thread may lose the processor before it uses what a call has returned. */

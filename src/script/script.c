@@ -13,6 +13,7 @@
 #include "base/text/text.h"
 #include "diag/log.h"
 #include "script/decide.h"
+#include "script/holds.h"
 #include "script/parse.h"
 #include "script/rules.h"
 
@@ -149,7 +150,8 @@ static struct script *read_script(const char *path, const char *rules)
     char why[512] = "There is no memory for it.";
     struct script *read = calloc(1, sizeof *read);
     if (read && (!is_set(path) || script_read_file(path, read, why, sizeof why)) &&
-        (!is_set(rules) || script_read_text(rules, read, why, sizeof why)))
+        (!is_set(rules) || script_read_text(rules, read, why, sizeof why)) &&
+        (!settings_around || script_holds_around(read, why, sizeof why)))
         return read;
     log_always("The script is ignored. %s", why);
     free(read);

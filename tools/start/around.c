@@ -11,6 +11,8 @@
 #include "command.h"
 #include "place.h"
 #include "prepare.h"
+#include "script/holds.h"
+#include "script/script.h"
 #include "start/around.h"
 #include "start/become.h"
 #include "start/told.h"
@@ -19,8 +21,8 @@
 /* The settings that hold in front of any libibverbs. */
 static const enum setting holding[] = {SETTING_CHECK,          SETTING_CHECK_REPORT, SETTING_CHECK_SUPPRESSIONS,
                                        SETTING_ERROR_EXITCODE, SETTING_LOG,          SETTING_LOG_FILE,
-                                       SETTING_LOG_FORMAT,     SETTING_STORY,        SETTING_TRACE_RING,
-                                       SETTING_TRACE_CALLS};
+                                       SETTING_LOG_FORMAT,     SETTING_STORY,        SETTING_SCRIPT,
+                                       SETTING_INJECT,         SETTING_TRACE_RING,   SETTING_TRACE_CALLS};
 enum { HOLDING = sizeof holding / sizeof *holding };
 
 enum { OPTION_TRACE = PREPARE_OPTIONS_END, OPTION_TRACE_FILE };
@@ -59,6 +61,18 @@ static bool asks_for_pages(int option, const char *list)
     return found;
 }
 
+/* 0, or the exit status after a sentence: the value of --script or --inject has a rule of softverbs' own devices. */
+static int check_rules(const struct command *command, int option, const char *value)
+{
+    char why[512];
+    struct script *script = calloc(1, sizeof *script);
+    bool named = option == PREPARE_SETTINGS + SETTING_SCRIPT;
+    bool read = script && (named ? script_read_file : script_read_text)(value, script, why, sizeof why);
+    int status = read && !script_holds_around(script, why, sizeof why) ? command_misused(command, "%s", why) : 0;
+    free(script);
+    return status;
+}
+
 int around_option(const struct command *command, const struct option *options, int option)
 {
     if (!holds(option))
@@ -71,7 +85,9 @@ int around_option(const struct command *command, const struct option *options, i
                                "--check=%s protects pages from the processor, and the device writes to them past "
                                "it. Leave out \"pages\" and \"full\".",
                                optarg);
-    return prepare_option(command, option, optarg);
+    int status = prepare_option(command, option, optarg);
+    bool rules = option == PREPARE_SETTINGS + SETTING_SCRIPT || option == PREPARE_SETTINGS + SETTING_INJECT;
+    return status || !rules ? status : check_rules(command, option, optarg);
 }
 
 /* 0, or the exit status after a sentence. */
@@ -166,6 +182,8 @@ const struct command around_command = {
     .help = "  --check[=LIST], --check-report FILE, --check-suppressions FILE,\n"
             "  --error-exitcode N, --log LEVEL, --log-file FILE, -q, --trace[=CALLS],\n"
             "  --trace-file FILE: as \"softverbs run\" has them\n"
+            "  --script FILE, --inject RULE: disturb the calls as \"softverbs run\" does, by\n"
+            "                    rules of calls: errors, delays, signals, other answers\n"
             "  --story FILE      append the stories of queue pairs whose work fails, for\n"
             "                    \"softverbs why --from FILE\", which \"why --join A B\" joins\n"
             "                    with those of the other end; \"-\": print them at the end\n"

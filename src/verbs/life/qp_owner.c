@@ -185,7 +185,7 @@ cold static struct recv_cqe tell_failed_receive(struct qp *qp, const struct recv
     struct recv_cqe shown = *arrival;
     struct tell_numbers numbers = {0};
     bool scripted = is_scripted(receive, arrival);
-    struct scripted_end end = scripted ? scripted_end((uint32_t)receive->sge->addr) : (struct scripted_end){0};
+    struct script_end end = scripted ? scripted_end((uint32_t)receive->sge->addr) : (struct script_end){0};
     if (scripted) {
         shown.status = end.status;
         shown.reason = REASON_SCRIPTED;

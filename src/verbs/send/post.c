@@ -382,7 +382,7 @@ static enum reason post_list(struct qp *qp, struct ibv_send_wr **wr)
     return reason;
 }
 
-int scripted_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct scripted_end end, struct ibv_send_wr **bad)
+int scripted_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct script_end end, struct ibv_send_wr **bad)
 {
     struct qp *qp = qp_of(ibv);
     enum reason reason = REASON_SEND_BATCH;

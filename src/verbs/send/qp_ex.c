@@ -354,7 +354,7 @@ static void wr_set_xrc_srqn(struct ibv_qp_ex *ibv, uint32_t number)
 }
 
 /* A binding is no work in hand: it was entered at once, as the last work of the batch. */
-void scripted_build(struct ibv_qp_ex *ibv, struct scripted_end end)
+void scripted_build(struct ibv_qp_ex *ibv, struct script_end end)
 {
     struct qp *qp = qp_of_ex(ibv);
     struct send_queue *queue = &qp->batch.queue;

@@ -43,6 +43,26 @@ print("good")
 """
 
 
+# Opens the device, asks for it, and allocates domains until one fails; prints the errno, and what it saw.
+CALLS = """
+import ctypes, os, sys
+verbs = ctypes.CDLL("libibverbs.so.1", use_errno=True)
+verbs.ibv_get_device_list.restype = verbs.ibv_open_device.restype = verbs.ibv_alloc_pd.restype = ctypes.c_void_p
+count = ctypes.c_int()
+devices = ctypes.cast(verbs.ibv_get_device_list(ctypes.byref(count)), ctypes.POINTER(ctypes.c_void_p))
+if not count.value:
+    sys.exit("no device")
+context = ctypes.c_void_p(verbs.ibv_open_device(ctypes.c_void_p(devices[0])))
+attr = (ctypes.c_uint32 * 256)()
+assert verbs.ibv_query_device(context, attr) == 0
+ctypes.set_errno(33)
+for _ in range(3):
+    if not verbs.ibv_alloc_pd(context):
+        sys.exit(f"errno {ctypes.get_errno()}")
+print("good, errno", ctypes.get_errno())
+"""
+
+
 def _around(*words, **more):
     return softverbs("run", "--", SOFTVERBS, "around", *words, **more)
 
@@ -79,6 +99,37 @@ def env_prints_it_for_shells():
     assert "SOFTVERBS_AROUND_CHECK=notes\n" in shown and "SOFTVERBS_AROUND_LOG=warn\n" in shown, done
     assert f"LD_PRELOAD={BUILD}/lib/libsoftverbs-around.so\n" in shown and "LD_LIBRARY_PATH" not in shown and "SOFTVERBS_PATHS" not in shown, done
     expect(softverbs("env", "--fault", "drop=1", "--around"), 2, None, [b"--fault is for the devices of"])
+
+
+def _calls(*options, status=0, out=b"", err=None):
+    return expect(_around(*options, "--", cases.PYTHON, "-c", CALLS), status, out, err)
+
+
+def layers_leave_errno_as_the_library_does():
+    _calls("--check=notes", "--log", "none", out=b"good, errno 33\n")
+    _calls("--check=notes", "--log", "none", "--trace", "--trace-file", f"{cases.TEMPORARY}/trace", out=b"good, errno 33\n")
+
+
+def rules_of_calls_disturb_them():
+    _calls("-q", "--inject", "when ibv_alloc_pd, nth 2: error ENOMEM", status=1, err=[b"errno 12"])
+    _calls("-q", "--inject", "when ibv_alloc_pd, from 3, device soft*: error EAGAIN", status=1, err=[b"errno 11"])
+    _calls("-q", "--inject", "when ibv_alloc_pd, device mlx5*: error EAGAIN", out=b"good, errno 33\n")
+    _calls("-q", "--inject", "when ibv_get_device_list: hide *", status=1, err=[b"no device"])
+    _calls("-q", "--inject", "ibv_alloc_pd:error=EPERM:when=1", status=1, err=[b"errno 1"])
+    with open(f"{cases.TEMPORARY}/rules", "w", encoding="utf-8") as file:
+        file.write("when ibv_alloc_pd, nth 1: signal KILL\n")
+    assert _around("-q", "--script", f"{cases.TEMPORARY}/rules", "--", cases.PYTHON, "-c", CALLS).returncode == -9
+
+
+def rules_of_own_devices_are_refused():
+    for rule, word in (("when packet: drop", b"packet"), ("when completion: delay 1ms", b"completion"), ("when work: complete RETRY_EXC_ERR", b"complete"),
+                       ("when ibv_alloc_pd: raise port-down", b"raise"), ("when ibv_alloc_pd: freeze 1ms", b"freeze"),
+                       ("when ibv_alloc_pd: release", b"release"), ("when rdma_connect: error ENOMEM", b"rdma_connect")):
+        done = softverbs("around", "--inject", rule, "--", "true")
+        assert done.returncode == 2 and b"for softverbs' own devices" in done.stderr and word in done.stderr, (rule, done)
+    rule = {"SOFTVERBS_AROUND_INJECT": "when packet: drop", "SOFTVERBS_AROUND_LOG": "warn"}
+    done = softverbs("run", "--", SOFTVERBS, "around", "--", cases.PYTHON, "-c", CALLS, env=rule)
+    assert done.returncode == 0 and b"The script is ignored. The rule in line 1" in done.stderr, done
 
 
 def options_of_own_devices_are_refused():

@@ -1,4 +1,4 @@
-#include "inject/async_inject.h"
+#include "report/reach.h"
 
 #include <string.h>
 
@@ -8,50 +8,34 @@
 #include "verbs/ask/qp_inquiry.h"
 #include "verbs/ask/qp_story.h"
 #include "verbs/ask/qp_story_kept.h"
+#include "verbs/disturb/scripted.h"
 #include "verbs/object/async.h"
 #include "verbs/object/context.h"
 #include "verbs/qp/qp_error.h"
 #include "verbs/queue/srq.h"
 
-static bool is_of(const struct calls_subject *subject, const char *kind)
-{
-    return subject->kind && !strcmp(subject->kind, kind);
-}
-
-/* All structs of objects but the flow's begin with a pointer to their context. */
-static struct ibv_context *ibv_context_of(const struct calls_subject *subject)
-{
-    if (is_of(subject, "context"))
-        return (struct ibv_context *)subject->object;
-    if (is_of(subject, "flow"))
-        return ((struct ibv_flow *)subject->object)->context;
-    return *(struct ibv_context **)subject->object;
-}
-
 static struct context *context_of_subject(const struct calls_subject *subject)
 {
-    if (!subject->object || is_of(subject, "device") || is_of(subject, "identifier") || is_of(subject, "buf"))
-        return NULL;
-    struct ibv_context *ibv = ibv_context_of(subject);
+    struct ibv_context *ibv = script_reach_context(subject);
     return ibv ? context_of(ibv) : NULL;
 }
 
-const char *async_inject_device(const struct calls_subject *subject)
+static const char *device_of(const struct calls_subject *subject)
 {
-    if (is_of(subject, "device"))
+    if (script_reach_is(subject, "device"))
         return subject->object ? ((const struct ibv_device *)subject->object)->name : NULL;
     struct context *context = context_of_subject(subject);
     return context ? context->device->name : NULL;
 }
 
-void async_inject_freeze(const struct calls_subject *subject, nanos time)
+static void freeze(const struct calls_subject *subject, nanos time)
 {
     struct context *context = context_of_subject(subject);
     if (context)
         helper_freeze(context->process, time);
 }
 
-void async_inject_release(const struct calls_subject *subject)
+static void release(const struct calls_subject *subject)
 {
     struct context *context = context_of_subject(subject);
     if (context)
@@ -92,16 +76,29 @@ static void raise_for_cq(struct ibv_cq *ibv, enum ibv_event_type type)
     async_raise(context_of(ibv->context), (struct ibv_async_event){.element.cq = ibv, .event_type = type});
 }
 
-void async_inject_event(const struct calls_subject *subject, const struct script_raised *raised)
+static void raise_asked(const struct calls_subject *subject, const struct script_raised *raised)
 {
     if (!*raised->of)
         raise_for_device(subject, raised);
-    else if (!is_of(subject, raised->of) || !subject->object)
+    else if (!script_reach_is(subject, raised->of) || !subject->object)
         return;
-    else if (is_of(subject, "qp"))
+    else if (script_reach_is(subject, "qp"))
         raise_for_qp((struct ibv_qp *)subject->object, raised->type);
-    else if (is_of(subject, "cq"))
+    else if (script_reach_is(subject, "cq"))
         raise_for_cq((struct ibv_cq *)subject->object, raised->type);
     else
         srq_raise((struct srq *)subject->object, raised->type);
 }
+
+static struct ibv_sge receive(struct script_end end)
+{
+    return scripted_receive(end);
+}
+
+const struct script_reach report_reach = {.device = device_of,
+                                          .event = raise_asked,
+                                          .freeze = freeze,
+                                          .release = release,
+                                          .post_send = scripted_post_send,
+                                          .build = scripted_build,
+                                          .receive = receive};

@@ -1,5 +1,5 @@
 /* The device that a call is about, by the subject of the call. */
-#include "inject/async_inject.h"
+#include "report/reach.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@ static struct context context;
 static const char *device_of(const char *kind, const void *object)
 {
     const struct calls_subject subject = {.kind = kind, .object = (uintptr_t)object};
-    return async_inject_device(&subject);
+    return report_reach.device(&subject);
 }
 
 static int make(void **unused)
@@ -66,9 +66,9 @@ static void an_event_for_another_kind_does_nothing(void **unused)
 {
     const struct script_raised raised = {.type = IBV_EVENT_QP_FATAL, .of = "qp"};
     int other[4] = {1, 2, 3, 4};
-    async_inject_event(&(struct calls_subject){.kind = "cq", .object = (uintptr_t)other}, &raised);
-    async_inject_event(&(struct calls_subject){.kind = "qp"}, &raised);
-    async_inject_event(&(struct calls_subject){.kind = NULL}, &raised);
+    report_reach.event(&(struct calls_subject){.kind = "cq", .object = (uintptr_t)other}, &raised);
+    report_reach.event(&(struct calls_subject){.kind = "qp"}, &raised);
+    report_reach.event(&(struct calls_subject){.kind = NULL}, &raised);
     assert_int_equal(other[0], 1);
 }
 

@@ -1,0 +1,60 @@
+#include "script/holds.h"
+
+#include "base/text/text.h"
+
+/* The kernel serves these, past libibverbs. */
+static bool is_command(enum script_call call)
+{
+    static const bool commands[SCRIPT_CALLS] = {
+#define CALL_VERB(...)
+#define CALL_OBJECT(...)
+#define CALL_COMMAND(answer, type, name, title, parameters, arguments) [SCRIPT_##name] = true,
+#include "calls/each.def"
+    };
+    return call < SCRIPT_CALLS && commands[call];
+}
+
+static bool holds_at(enum script_call event)
+{
+    return event < SCRIPT_CALLS ? !is_command(event)
+                                : event == SCRIPT_work || event == SCRIPT_receive || event == SCRIPT_open;
+}
+
+/* The event of the rule that no layer in front sees; NULL: it sees all, or those of calls that a pattern names. */
+static const char *unseen_event(const struct script_rule *rule)
+{
+    bool any = false;
+    const char *unseen = NULL;
+    for (enum script_call event = 0; event < SCRIPT_EVENTS; event++) {
+        any |= rule->calls[event] && event < SCRIPT_CALLS && holds_at(event);
+        if (rule->calls[event] && !holds_at(event) && !(unseen && event < SCRIPT_CALLS))
+            unseen = script_names[event].title;
+    }
+    return any ? NULL : unseen;
+}
+
+/* The word of an action that only softverbs' own devices do; NULL: the rule has none. */
+static const char *other_action(const struct script_rule *rule)
+{
+    if (rule->end.wanted)
+        return "complete";
+    if (rule->raised)
+        return "raise";
+    if (rule->process.freeze)
+        return "freeze";
+    return rule->fates & SCRIPT_RELEASE ? "release" : NULL;
+}
+
+bool script_holds_around(const struct script *script, char *why, size_t size)
+{
+    for (unsigned i = 0; i < script->count; i++) {
+        const struct script_rule *rule = &script->rules[i];
+        const char *event = unseen_event(rule), *action = other_action(rule);
+        if (event || action)
+            return SAY_AND(false, why, size,
+                           "The rule in line %u is for softverbs' own devices (\"softverbs run\"): %s \"%s\" is inside "
+                           "the device or the kernel, and can't be disturbed around another libibverbs.",
+                           rule->line, event ? "what it is about," : "its action", event ? event : action);
+    }
+    return true;
+}
