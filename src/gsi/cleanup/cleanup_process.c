@@ -52,8 +52,8 @@ static void become_a_daemon(void)
     sigprocmask(SIG_SETMASK, &all, NULL);
     close_all_from(CLEANUP_DESCRIPTORS);
     setsid();
-    if (chdir("/")) /* if it fails, a file system stays busy */
-        umask(077);
+    umask(077);
+    (void)!chdir("/"); /* if it fails, a file system stays busy */
     prctl(PR_SET_NAME, "softverbs-clean");
     sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){.sched_priority = 0});
 }
