@@ -28,8 +28,13 @@ enum verdict findings_print(bool as_json);
 
 /* Checks whether `softverbs run` can run this program (a path, or a name in $PATH), which libraries it will load, and
  * what is missing. Reads the file and lets the dynamic linker list its libraries; does not start the program.
+ * `around`: the same for `softverbs around`, whose program loads its own libraries.
  * checks_program.c */
-void check_program(const char *name);
+void check_program(const char *name, bool around);
+
+/* Checks the libibverbs at this path, which the program meets without softverbs ("": none), a copy that it names with
+ * its directory ("": none), libraries that go past libibverbs ("": none), drivers and devices. checks_around.c */
+void check_around(const char *verbs, const char *named, const char *direct);
 
 /* Checks whether this network interface can carry RoCEv2. checks_network.c */
 void check_network(const char *interface);

@@ -29,6 +29,8 @@ struct patient {
     char named[PATH_MAX]; /* a libibverbs that it, or a library of it, names with its directory; "": no such library */
     char absent[SAY];     /* libraries that are not found */
     char line[256];       /* the command that installs one of them; "": not known */
+    char direct[128];     /* libraries of it that drive queues without libibverbs; "": no such library */
+    bool around;          /* for `softverbs around` */
 };
 
 /* --- which file it is */
@@ -48,7 +50,8 @@ static bool read_program(struct patient *patient, const char *name)
         snprintf(patient->path, sizeof patient->path, "%s", patient->program.script);
         error = program_read(patient->path, &patient->program);
     } else if (!error) {
-        check_say(VERDICT_OK, "program", "%s is what \"softverbs run\" would start.", patient->path);
+        check_say(VERDICT_OK, "program", "%s is what \"softverbs %s\" would start.", patient->path,
+                  patient->around ? "around" : "run");
     }
     if (error)
         check_say(VERDICT_PROBLEM, "program", "%s can't be looked at: %s.", patient->path, strerror(error));
@@ -113,11 +116,10 @@ static void check_rights(const struct patient *patient)
     else if (geteuid() != 0 && getxattr(patient->path, "security.capability", NULL, 0) > 0)
         what = "given file capabilities";
     if (what)
-        check_say(
-            VERDICT_PROBLEM, "rights",
-            "It is %s, so the linker ignores what \"softverbs run\" sets: try a copy of it without that right, or "
-            "start it as its owner.",
-            what);
+        check_say(VERDICT_PROBLEM, "rights",
+                  "It is %s, so the linker ignores what \"softverbs %s\" sets: try a copy of it without that right, or "
+                  "start it as its owner.",
+                  what, patient->around ? "around" : "run");
     else
         check_say(VERDICT_OK, "rights", "It gets no other rights than you have.");
 }
@@ -133,6 +135,13 @@ static void note_path(struct patient *patient, const char *line)
         snprintf(patient->named, sizeof patient->named, "%s", path);
 }
 
+static void note_direct(struct patient *patient, const char *name)
+{
+    size_t used = strlen(patient->direct);
+    if (!strcmp(name, "libmlx5.so.1") || !strcmp(name, "libefa.so.1") || !strcmp(name, "libmlx4.so.1"))
+        snprintf(patient->direct + used, sizeof patient->direct - used, "%s%s", used ? ", " : "", name);
+}
+
 static void note_library(struct patient *patient, const char *line)
 {
     char name[256], path[PATH_MAX] = "";
@@ -140,6 +149,7 @@ static void note_library(struct patient *patient, const char *line)
         note_path(patient, line);
         return;
     }
+    note_direct(patient, name);
     char *address = strstr(path, " (0x");
     if (address)
         *address = 0;
@@ -161,8 +171,8 @@ static void become_linker(const struct patient *patient, int out)
     char path[PLACE_PATH_MAX + PATH_MAX];
     snprintf(path, sizeof path, old && *old ? "%s:%s" : "%s", patient->ours, old);
     setrlimit(RLIMIT_CPU, &(struct rlimit){LINKER_SECONDS, LINKER_SECONDS});
-    if (setenv("LD_LIBRARY_PATH", path, 1) || setenv("LD_TRACE_LOADED_OBJECTS", "1", 1) || unsetenv("LD_PRELOAD") ||
-        dup2(out, STDOUT_FILENO) < 0 || dup2(out, STDERR_FILENO) < 0)
+    if ((!patient->around && setenv("LD_LIBRARY_PATH", path, 1)) || setenv("LD_TRACE_LOADED_OBJECTS", "1", 1) ||
+        unsetenv("LD_PRELOAD") || dup2(out, STDOUT_FILENO) < 0 || dup2(out, STDERR_FILENO) < 0)
         _exit(127);
     execl(patient->program.interpreter, patient->program.interpreter, patient->path, (char *)NULL);
     _exit(127);
@@ -234,8 +244,11 @@ static void check_libraries(struct patient *patient)
     if (*patient->absent)
         check_say(VERDICT_PROBLEM, "libraries", "It won't start, since these are not installed: %s.%s%s%s",
                   patient->absent, *patient->line ? " As root: " : "", patient->line, *patient->line ? "." : "");
-    check_verbs(patient);
-    if (*patient->rdmacm)
+    if (patient->around)
+        check_around(patient->verbs, patient->named, patient->direct);
+    else
+        check_verbs(patient);
+    if (*patient->rdmacm && !patient->around)
         check_say(VERDICT_OK, "librdmacm",
                   "It will load %s, which stays the distribution's; softverbs serves its connections.",
                   patient->rdmacm);
@@ -278,19 +291,21 @@ static void check_misses(const struct patient *patient)
         check_say(VERDICT_OK, "functions", "Every function of libibverbs that it is linked with is there.");
 }
 
-void check_program(const char *name)
+void check_program(const char *name, bool around)
 {
     char why[512];
     struct patient *patient = calloc(1, sizeof *patient);
     if (!patient)
         return;
+    patient->around = around;
     if (place_libraries(patient->ours, why, sizeof why))
         check_say(VERDICT_PROBLEM, "library", "%s", why);
     else if (read_program(patient, name) && check_kind(patient)) {
         check_rights(patient);
         check_go(patient);
         check_libraries(patient);
-        check_misses(patient);
+        if (!around)
+            check_misses(patient);
     }
     free(patient);
 }

@@ -43,19 +43,24 @@ static void look_at_machine(void)
 
 static int doctor(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {OPTION("json", 'j'), VALUED("net", 'n'), OPTIONS_END};
+    static const struct option options[] = {OPTION("json", 'j'), OPTION("around", 'a'), VALUED("net", 'n'),
+                                            OPTIONS_END};
     const char *interface = NULL;
-    bool as_json = false;
+    bool as_json = false, around = false;
     int option;
     while ((option = command_option(command, argc, argv, options)) != -1)
-        if (option == 'n')
+        if (option == 'n') {
             interface = optarg;
-        else
-            as_json = true;
+        } else {
+            around |= option == 'a';
+            as_json |= option == 'j';
+        }
     if (argc - optind > 1)
         return command_misused(command, "It looks at one program at a time.");
+    if (around && optind == argc)
+        return command_misused(command, "--around is about a program.");
     if (optind < argc)
-        check_program(argv[optind]);
+        check_program(argv[optind], around);
     if (interface)
         check_network(interface);
     if (!interface && optind == argc)
@@ -65,10 +70,12 @@ static int doctor(const struct command *command, int argc, char **argv)
 
 const struct command doctor_command = {
     .name = "doctor",
-    .arguments = "[--json] [--net INTERFACE] [PROGRAM]",
+    .arguments = "[--json] [--net INTERFACE] [[--around] PROGRAM]",
     .summary = "Say what this machine, a program or a network lacks, and the cure",
     .help = "  --net INTERFACE   check this network interface instead of the machine: its\n"
             "                    MTU, owner of UDP port 4791, firewall, path filter, buffers\n"
+            "  --around          say what \"softverbs around\" meets: which libibverbs the\n"
+            "                    program loads, drivers, devices, and what goes past it\n"
             "  --json            print a JSON list (docs/reference/json.md)\n"
             "\n"
             "With the name of a program it says whether \"softverbs run\" reaches it (static,\n"

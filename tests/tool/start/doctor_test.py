@@ -175,6 +175,17 @@ def a_program_of_the_distribution_gets_our_library():
     assert f"{cases.BUILD}/lib/libibverbs.so.1" in found["libibverbs"][1] and "librdmacm.so.1" in found["librdmacm"][1], found
 
 
+def around_names_the_library_of_the_distribution_and_what_goes_past_it():
+    said = softverbs("doctor", "--around", "ib_write_bw").stdout.decode()
+    library = re.search(r"^ok +libibverbs +It will load (\S+), of rdma-core (\d+)\.", " ".join(said.split("\n    ")), re.M)
+    assert library and not library.group(1).startswith(cases.BUILD) and int(library.group(2)) >= 25, said
+    assert "past libibverbs" in said and "libmlx5.so.1" in said and "softverbs around" in said, said
+    assert re.search(r"^(ok|warning) +drivers ", said, re.M) and re.search(r"^(ok|problem) +devices ", said, re.M), said
+    said = softverbs("doctor", "--around", "ibv_rc_pingpong").stdout.decode()
+    assert "past libibverbs" not in said, said
+    expect(softverbs("doctor", "--around"), 2, b"", [b"--around is about a program."])
+
+
 def a_static_program_is_a_problem():
     found, status = _of("/sbin/ldconfig.real" if os.path.exists("/sbin/ldconfig.real") else "/sbin/ldconfig")
     assert found["linking"][0] == "problem" and "static" in found["linking"][1] and status == 1, found
