@@ -132,6 +132,16 @@ def rules_of_own_devices_are_refused():
     assert done.returncode == 0 and b"The script is ignored. The rule in line 1" in done.stderr, done
 
 
+def programs_end_in_any_way():
+    """Cancelled in a wait, by _exit, with the library loaded twice, and with 10,000 queue pairs: no finding, and the status is theirs."""
+    for mode, status in (("cancel", 0), ("exit", 7), ("twice", 0), ("many", 0)):
+        report, story = f"{cases.TEMPORARY}/findings-{mode}", f"{cases.TEMPORARY}/story-{mode}"
+        expect(_around("--check=notes,-never-destroyed", "--check-report", report, "--story", story, "--", f"{BUILD}/tests/tool/around_ends", mode), status, b"",
+               None)
+        with open(report, encoding="utf-8") as findings:
+            assert not findings.read(), mode
+
+
 def options_of_own_devices_are_refused():
     for option in (["--fault", "drop=1"], ["--capture", "file"], ["--net", "lo"], ["--adverse"], ["--no-paths"], ["--profile", "rxe"]):
         expect(softverbs("around", *option, "--", "true"), 2, b"", [f"{option[0]} is for the devices of".encode()])
