@@ -167,6 +167,14 @@ def stop(pid):
             time.sleep(0.001)
 
 
+def resume(pid):
+    """Continues a stopped process, and returns when it answers: its thread may have no processor for the second that a question waits."""
+    os.kill(pid, signal.SIGCONT)
+    end = until(20)
+    while not any(one["pid"] == pid and one["answers"] for one in json.loads(softverbs("show", "processes", "--json").stdout)):
+        assert time.monotonic() < end, f"process {pid} does not answer"
+
+
 def tell_meson(text):
     """No report of meson's has the output of a test in TAP, but its stderr. Not twice on one screen."""
     if not os.path.sameopenfile(1, 2):

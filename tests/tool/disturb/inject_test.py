@@ -67,7 +67,7 @@ def rules_that_were_refused_do_not_come_later():
     with _running() as program:
         cases.stop(program.process.pid)
         expect(softverbs("inject", program.pid, "when ibv_post_send: error ENOMEM"), 1, b"", [b"does not answer"])
-        program.process.send_signal(signal.SIGCONT)
+        cases.resume(program.process.pid)
         expect(softverbs("inject", "--list", program.pid), out=b"The process has no rules.\n")
         assert program.send() == SUCCESS
 

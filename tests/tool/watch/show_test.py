@@ -123,8 +123,7 @@ def a_stopped_process_does_not_answer():
         assert _shown()[process.pid] == {"pid": process.pid, "program": "ibv_asyncwatch", "answers": False}
         text = expect(softverbs("show", "processes")).stdout
         assert b"ibv_asyncwatch (does not answer)" in text, text
-        process.send_signal(signal.SIGCONT)
-        assert _shown()[process.pid]["answers"] is True
+        cases.resume(process.pid)
 
 
 def a_killed_process_is_not_shown():
