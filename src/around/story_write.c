@@ -173,13 +173,19 @@ static void fill_gids(struct facts_story *facts, const struct story_qp *qp, char
         facts->gid = own;
 }
 
-/* Reading takes milliseconds: of queue pairs without an error only the first few of a process have the counters, which
- * may help the other end. */
-static bool wants_counters(const struct story_qp *qp)
+/* Reading takes milliseconds, or longer. What a quiet queue pair has may help the other end, and holds its process up
+ * for a fifth of a second at most, in all. Returns whether there are counters. */
+static bool read_counters(const struct story_port *port, bool quiet, struct port_counters *counters)
 {
-    enum { QUIET_MOST = 16 };
-    static atomic_uint quiet;
-    return qp->state == IBV_QPS_ERR || atomic_fetch_add(&quiet, 1) < QUIET_MOST;
+    static const nanos most = NANOS_SECOND / 5;
+    static _Atomic nanos spent;
+    if (quiet && atomic_load(&spent) > most)
+        return false;
+    nanos begun = read_clock(CLOCK_MONOTONIC);
+    port_read(port->path, port->number, counters);
+    if (quiet)
+        atomic_fetch_add(&spent, read_clock(CLOCK_MONOTONIC) - begun);
+    return true;
 }
 
 static void fill_port(struct facts_story *facts, struct writing *writing)
@@ -188,9 +194,8 @@ static void fill_port(struct facts_story *facts, struct writing *writing)
     const struct story_port *port = qp->port;
     facts->device = port ? port->device : "";
     facts->driver = port ? port->driver : "";
-    if (!port || !port->since || !wants_counters(qp))
+    if (!port || !port->since || !read_counters(port, qp->state != IBV_QPS_ERR, &writing->now))
         return;
-    port_read(port->path, port->number, &writing->now);
     fact_put(&facts->port_since, true, time_of(writing, port->since));
     fact_put_inner(&facts->port_counters, write_moved, writing);
 }
