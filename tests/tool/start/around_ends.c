@@ -3,10 +3,12 @@
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { MANY = 10000 };
@@ -48,10 +50,25 @@ static void arm(void *unused)
     need(!ibv_req_notify_cq(cq, 0), "not armed");
 }
 
+static _Atomic int waiter; /* the thread's number, once it is about to wait */
+
+static bool is_asleep(int thread)
+{
+    char path[64], state = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
+    FILE *file = fopen(path, "r");
+    if (file && fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+        state = 0;
+    if (file)
+        fclose(file);
+    return state == 'S';
+}
+
 static void *wait_for_event(void *unused)
 {
     struct ibv_cq *which;
     void *user;
+    waiter = (int)syscall(SYS_gettid);
     pthread_cleanup_push(arm, NULL);
     ibv_get_cq_event(channel, &which, &user);
     pthread_cleanup_pop(0);
@@ -64,7 +81,8 @@ static void cancel(void)
     void *result;
     open_device();
     need(!ibv_req_notify_cq(cq, 0) && !pthread_create(&thread, NULL, wait_for_event, NULL), "no thread");
-    usleep(20000); /* into the call, mostly; cancellation before it is right, too */
+    while (!waiter || !is_asleep(waiter))
+        sched_yield();
     need(!pthread_cancel(thread) && !pthread_join(thread, &result) && result == PTHREAD_CANCELED, "not cancelled");
     close_device();
 }
