@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "around/story_record.h"
 #include "base/container.h"
@@ -326,7 +327,7 @@ static void note_completion(struct shadow *qp, struct wqe *wqe, const struct cal
 static void tell_last(struct shadow *qp)
 {
     struct story_qp *story = find_story(qp);
-    if (!story || !story->port)
+    if (!story || !story->port || qp->process != getpid()) /* the end of a fork's child is not its parent's */
         return;
     story->over = now();
     tell(story, qp);

@@ -1,5 +1,5 @@
-/* A program at its ends: around_ends cancel|exit|many|twice. The calls are right, and each ends with status 0, but for
- * `exit`, which ends with 7 and an open device. */
+/* A program at its ends: around_ends cancel|exit|fork|many|twice. The calls are right, and each ends with status 0, but
+ * for `exit`, which ends with 7 and an open device. */
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
 #include <pthread.h>
@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { MANY = 10000 };
@@ -87,19 +88,35 @@ static void cancel(void)
     close_device();
 }
 
+static struct ibv_qp *make_qp(void)
+{
+    struct ibv_qp_init_attr attr = {
+        .send_cq = cq, .recv_cq = cq, .cap = {.max_send_wr = 1, .max_recv_wr = 1}, .qp_type = IBV_QPT_RC};
+    struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT, .port_num = 1};
+    struct ibv_qp *qp = ibv_create_qp(pd, &attr);
+    need(qp && !ibv_modify_qp(qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
+         "no queue pair");
+    return qp;
+}
+
+/* The child ends by exit, and its parent has the queue pair. */
+static void fork_child(void)
+{
+    open_device();
+    struct ibv_qp *qp = make_qp();
+    pid_t child = fork();
+    if (!child)
+        exit(0);
+    need(child > 0 && waitpid(child, NULL, 0) == child && !ibv_destroy_qp(qp), "no child");
+    close_device();
+}
+
 static void make_many(void)
 {
     static struct ibv_qp *qps[MANY];
     open_device();
-    for (unsigned i = 0; i < MANY; i++) {
-        struct ibv_qp_init_attr attr = {
-            .send_cq = cq, .recv_cq = cq, .cap = {.max_send_wr = 1, .max_recv_wr = 1}, .qp_type = IBV_QPT_RC};
-        struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT, .port_num = 1};
-        qps[i] = ibv_create_qp(pd, &attr);
-        need(qps[i] &&
-                 !ibv_modify_qp(qps[i], &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
-             "no queue pair");
-    }
+    for (unsigned i = 0; i < MANY; i++)
+        qps[i] = make_qp();
     for (unsigned i = 0; i < MANY; i++)
         need(!ibv_destroy_qp(qps[i]), "not destroyed");
     close_device();
@@ -123,6 +140,8 @@ int main(int argc, char **argv)
         cancel();
     else if (!strcmp(mode, "many"))
         make_many();
+    else if (!strcmp(mode, "fork"))
+        fork_child();
     else if (!strcmp(mode, "twice"))
         load_twice();
     else if (!strcmp(mode, "exit")) {

@@ -134,12 +134,14 @@ def rules_of_own_devices_are_refused():
 
 def programs_end_in_any_way():
     """Cancelled in a wait, by _exit, with the library loaded twice, and with 10,000 queue pairs: no finding, and the status is theirs."""
-    for mode, status in (("cancel", 0), ("exit", 7), ("twice", 0), ("many", 0)):
+    for mode, status in (("cancel", 0), ("exit", 7), ("fork", 0), ("twice", 0), ("many", 0)):
         report, story = f"{cases.TEMPORARY}/findings-{mode}", f"{cases.TEMPORARY}/story-{mode}"
         stories = [] if mode == "many" else ["--story", story]  # softverbs counts for each file of the port, over all queue pairs
         expect(_around("--check=notes,-never-destroyed", "--check-report", report, *stories, "--", f"{BUILD}/tests/tool/around_ends", mode), status, b"", None)
         with open(report, encoding="utf-8") as findings:
             assert not findings.read(), mode
+    with open(f"{cases.TEMPORARY}/story-fork", encoding="utf-8") as told:
+        assert told.read().count("\n") == 1, "the child told its parent's story"
 
 
 def options_of_own_devices_are_refused():
