@@ -16,11 +16,16 @@ enum frame_call {
 #include "calls/verbs.def"
 };
 
-struct frame {
-    struct frame *outer; /* of the call that this thread was in; a layer may make calls of its own */
+/* A call in which a thread is. */
+struct frame_state {
     enum frame_call call;
-    int before, after; /* errno when the program called, and when the library returned */
-    bool called;       /* the library was */
+    int after;   /* errno when the library returned */
+    bool called; /* the library was */
+};
+
+struct frame {
+    struct frame_state outer; /* a layer may make calls of its own */
+    int before;               /* errno when the program called */
     int cancellable;
 };
 

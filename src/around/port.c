@@ -67,7 +67,7 @@ void port_write_moved(FILE *out, const struct port_counters *before, const struc
     fputs("{", out);
     for (const struct port_counter *now = after->list; now < after->list + after->count; now++) {
         const struct port_counter *then = find_counter(before, now->name);
-        if (!then || then->value == now->value)
+        if (!then || then->value >= now->value) /* it was set to 0 meanwhile */
             continue;
         fputs(separator, out);
         clean_json(out, now->name);

@@ -161,21 +161,26 @@ static void note_event(const struct ibv_async_event *event)
 static void add_region(struct shadow *shadow)
 {
     const struct ibv_mr *mr = shadow->handle;
-    regions.list[regions.made++ % STORY_REGIONS] =
-        (struct story_region){.address = shadow->mr.iova,
-                              .base = (uintptr_t)shadow->mr.address,
-                              .length = shadow->mr.length,
-                              .lkey = mr->lkey,
-                              .rkey = mr->rkey,
-                              .pd = calls_questions->protection(mr->pd)->handle,
-                              .access = shadow->mr.access};
+    regions.others |= !shadow->mr.address;
+    if (!shadow->mr.address) /* of a device, a GPU, or nothing */
+        return;
+    struct story_region *region = &regions.list[regions.made++ % STORY_REGIONS];
+    *region = (struct story_region){.context = mr->context,
+                                    .address = shadow->mr.iova,
+                                    .base = (uintptr_t)shadow->mr.address,
+                                    .length = shadow->mr.length,
+                                    .lkey = mr->lkey,
+                                    .rkey = mr->rkey,
+                                    .pd = calls_questions->protection(mr->pd)->handle,
+                                    .access = shadow->mr.access};
+    snprintf(region->device, sizeof region->device, "%s", mr->context->device->name);
 }
 
-static struct story_region *find_region(uint32_t lkey)
+static struct story_region *find_region(const struct ibv_context *context, uint32_t lkey)
 {
     for (unsigned back = 1; back <= STORY_REGIONS && back <= regions.made; back++) {
         struct story_region *region = &regions.list[(regions.made - back) % STORY_REGIONS];
-        if (region->lkey == lkey)
+        if (region->context == context && region->lkey == lkey)
             return region;
     }
     return NULL;
@@ -186,7 +191,7 @@ static void end_region(const struct shadow *mr)
     for (unsigned at = 0; at < STORY_REGIONS && at < regions.made; at++) {
         struct story_region *region = &regions.list[at];
         if (region->base == (uintptr_t)mr->mr.address && region->length == mr->mr.length && !region->gone &&
-            mr->by_number.key == region->lkey)
+            region->context == mr->context && mr->by_number.key == region->lkey)
             region->gone = now();
     }
 }
@@ -194,9 +199,10 @@ static void end_region(const struct shadow *mr)
 /* -- failures */
 
 /* What is wrong with a local buffer; 0: nothing that is known. */
-static enum reason judge_buffer(const struct ibv_sge *sge, bool writes, uint32_t pd, struct story_memory *memory)
+static enum reason judge_buffer(const struct ibv_sge *sge, bool writes, const struct ibv_pd *pd,
+                                struct story_memory *memory)
 {
-    const struct story_region *region = find_region(sge->lkey);
+    const struct story_region *region = find_region(pd->context, sge->lkey);
     *memory = (struct story_memory){.refused = true,
                                     .key = sge->lkey,
                                     .address = sge->addr,
@@ -204,19 +210,19 @@ static enum reason judge_buffer(const struct ibv_sge *sge, bool writes, uint32_t
                                     .access = writes ? IBV_ACCESS_LOCAL_WRITE : 0,
                                     .known = region};
     if (!region)
-        return regions.made <= STORY_REGIONS ? REASON_LOCAL_KEY_UNKNOWN : 0;
-    memory->base = region->base;
+        return regions.made <= STORY_REGIONS && !regions.others ? REASON_LOCAL_KEY_UNKNOWN : 0;
+    memory->base = region->address; /* elements name it as peers do (ibv_reg_mr_iova(3)) */
     memory->size = region->length;
     memory->has = (uint32_t)region->access;
     memory->gone = region->gone;
     if (region->gone)
         return REASON_LOCAL_KEY_UNKNOWN;
-    if (region->pd != pd) {
+    if (region->pd != pd->handle) {
         memory->pd = region->pd;
         return REASON_LOCAL_PD;
     }
-    if (sge->addr < region->base || sge->length > region->length ||
-        sge->addr - region->base > region->length - sge->length)
+    if (sge->addr < region->address || sge->length > region->length ||
+        sge->addr - region->address > region->length - sge->length)
         return REASON_LOCAL_RANGE;
     return writes && !(region->access & IBV_ACCESS_LOCAL_WRITE) ? REASON_LOCAL_PERMISSION : 0;
 }
@@ -224,7 +230,7 @@ static enum reason judge_buffer(const struct ibv_sge *sge, bool writes, uint32_t
 static enum reason judge_buffers(const struct shadow *qp, const struct wqe *wqe, struct story_memory *memory)
 {
     const struct ibv_qp *handle = qp->handle;
-    uint32_t pd = calls_questions->protection(handle->pd)->handle;
+    const struct ibv_pd *pd = calls_questions->protection(handle->pd);
     enum reason reason = 0;
     for (unsigned at = 0; at < wqe->count && !reason && !(wqe->flags & WQE_INLINE); at++)
         reason = judge_buffer(&wqe->sges[at], wqe->flags & WQE_WRITES, pd, memory);
@@ -285,11 +291,23 @@ static void run_telling(struct deferred *deferred)
     free(telling);
 }
 
+static bool has_window(void)
+{
+    const struct shadow *shadow;
+    TAILQ_FOREACH (shadow, shadow_all(), siblings)
+        if (shadow->kind == SHADOW_MW)
+            return true;
+    return false;
+}
+
+/* Queue pairs without an error leave room for those with one. */
 static void tell(struct story_qp *story, const struct shadow *qp)
 {
-    struct telling *telling = written < STORIES_MOST ? calloc(1, sizeof *telling) : NULL;
+    unsigned most = story->state == IBV_QPS_ERR ? 2 * STORIES_MOST : STORIES_MOST;
+    struct telling *telling = written < most ? calloc(1, sizeof *telling) : NULL;
     if (!telling)
         return;
+    regions.others |= has_window();
     const struct wqe_queue *receives = qp->qp.srq ? &qp->qp.srq->srq.receives : &qp->qp.receives;
     written++;
     story->send_posted = qp->qp.sends.count;
@@ -339,6 +357,7 @@ static void end_object(struct shadow *object, uint64_t began)
     struct story_qp *story = find_story(object);
     if (object->kind == SHADOW_MR)
         end_region(object);
+    regions.others |= object->kind == SHADOW_MW;
     if (!story)
         return;
     hash_remove(&story->by_serial);

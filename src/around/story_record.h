@@ -17,7 +17,9 @@ struct story_port {
 
 /* A region of memory, registered or gone. */
 struct story_region {
-    uint64_t address, base, length; /* as peers name it; in this process */
+    uint64_t address, base, length;    /* as peers name it; in this process */
+    const struct ibv_context *context; /* keys and handles are of one device */
+    char device[IBV_SYSFS_NAME_MAX];
     uint32_t lkey, rkey, pd;
     int access;
     nanos gone; /* when it was deregistered; 0: it is registered */
@@ -29,6 +31,7 @@ enum { STORY_REGIONS = 64 };
 struct story_regions {
     struct story_region list[STORY_REGIONS];
     unsigned made; /* ever */
+    bool others;   /* the process has had keys that are not here: of windows, and of memory without addresses */
 };
 
 /* The first completion in error that is no flush. */

@@ -36,7 +36,7 @@ static void write_nothing(FILE *out, const void *of)
 
 static void write_region(FILE *out, const struct writing *writing, const struct story_region *region)
 {
-    struct facts_mr facts = {.device = writing->told->qp.port ? writing->told->qp.port->device : ""};
+    struct facts_mr facts = {.device = region->device};
     fact_put(&facts.key, true, region->rkey);
     fact_put(&facts.address, true, region->address);
     fact_put(&facts.length, true, region->length);
@@ -224,6 +224,7 @@ static void write_story(FILE *out, struct writing *writing)
     fact_put_inner(&facts.events, write_events, writing);
     if (qp->failure.status)
         fact_put_inner(&facts.error, write_error, writing);
+    fact_put_flag(&facts.other_keys, writing->told->regions.others, true);
     facts_write(out, &facts_of_story, &facts);
 }
 

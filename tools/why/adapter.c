@@ -33,6 +33,7 @@ static bool find_region(const struct story_end *peer, uint64_t key, struct facts
     bool any = false;
     for (size_t i = 0; i < facts_count(&peer->story.regions); i++)
         if (facts_read_at(&facts_of_mr, &peer->story.regions, i, &region) && region.key.value == key &&
+            !strcmp(facts_text(region.device), facts_text(peer->story.device)) &&
             (!any || !region.gone.value || region.gone.value > found->gone.value)) {
             *found = region;
             any = true;
@@ -58,6 +59,8 @@ static unsigned find_reason(const struct story_end *own, const struct story_end 
 {
     unsigned access = access_of(facts_text(own->error.opcode));
     *known = find_region(peer, own->error.key.value, region);
+    if (facts_is(&peer->story.other_keys) && !*known)
+        return 0;
     if (!*known)
         return facts_count(&peer->story.regions) < REGIONS_KEPT ? REASON_REMOTE_KEY_UNKNOWN : 0;
     if (region->gone.value && !is_same_host(own, peer))

@@ -23,8 +23,8 @@ SENT = "T C posted IBV_WR_SEND of 8 bytes, wr_id 7."
 WRITTEN = "T C posted IBV_WR_RDMA_WRITE of 8 bytes, wr_id 7, to address A with rkey K."
 UNANSWERED = "No answer came (timeout is 10, retry_cnt 2)."
 SILENT = ["T C completed it with IBV_WC_RETRY_EXC_ERR (reason 105).", "\"softverbs explain 105\" has causes and cures."]
-NO_FILE = "No file has a story of a queue pair s that is connected with this one: its process was killed, still runs, or ran without \"softverbs around " \
-          "--story\"; or no process has a queue pair of this number."
+NO_FILE = "No file has a story of a queue pair s that is connected with this one: its process was killed, still runs, has written 1,000 others, or ran without \"softverbs " \
+          "around --story\"; or no process has a queue pair of this number."
 OTHERS = {
     "no-receive": [CONNECTED, SENT, "Its peer answered that it has no receive posted (ibv_post_recv) until rnr_retry was used up, which is 2.",
                    "Queue pair s of S has no receive posted (ibv_post_recv).", "T C completed it with IBV_WC_RNR_RETRY_EXC_ERR (reason 106).",
