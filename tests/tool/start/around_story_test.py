@@ -116,6 +116,22 @@ def adapters_of_two_hosts_may_give_the_same_numbers():
     assert f"stories ({numbers[2]}) refused it" in " ".join(said.split()), said
 
 
+def no_region_is_judged_that_may_be_another():
+    """The key may be of a memory window, and that of another device is another key."""
+    for name, change in (("remote-key", {"other_keys": True}), ("remote-permission", {"other_keys": True, "regions": "of another device"})):
+        path, numbers = _stories(name)
+        with open(path, encoding="utf-8") as file:
+            lines = [json.loads(line) for line in file]
+        for line in lines:
+            line["other_keys"] = change["other_keys"]
+            for region in line["regions"] if "regions" in change else []:
+                region["device"] = "soft7"
+        with open(f"{TEMPORARY}/{name}-changed", "w", encoding="utf-8") as file:
+            file.writelines(json.dumps(line) + "\n" for line in lines)
+        said = _sentences(numbers, f"{TEMPORARY}/{name}-changed")
+        assert not any("refused it" in line for line in said) and any("IBV_WC_REM_ACCESS_ERR: The peer refused access" in line for line in said), said
+
+
 def the_meaning_of_a_vendors_code_is_told_with_its_source():
     path, numbers = _stories("dead")
     with open(path, encoding="utf-8") as file:
