@@ -131,9 +131,10 @@ def both_ends_of_a_packet_in_one_file_are_named():
         _captured(path)  # a server and a client
         packets = json.loads(expect(softverbs("decode", "--json", path)).stdout)["packets"]
         lines = expect(softverbs("decode", path)).stdout.decode().splitlines()
-        sides = [sorted(each["description"] for each in packets if each["direction"] == side) for side in ("sent", "received")]
-        assert sides[0] and sides[0] == sides[1] and len(packets) == 2 * len(sides[0]), sides
-        assert sum(" | sent | class " in line for line in lines) == sum(" | received | class " in line for line in lines) == len(sides[0]), lines
+        sides = [[each["description"] for each in packets if each["direction"] == side] for side in ("sent", "received")]
+        # a packet is sent again on a busy machine, and then need not arrive before the program ends
+        assert sides[0] and set(sides[0]) == set(sides[1]) and len(packets) == len(sides[0]) + len(sides[1]), sides
+        assert [sum(f" | {side} | class " in line for line in lines) for side in ("sent", "received")] == [len(sides[0]), len(sides[1])], lines
     assert all(each["direction"] is None for each in json.loads(expect(softverbs("decode", "--json", f"{GOLDEN}/atomics.pcap")).stdout)["packets"])
 
 
