@@ -79,7 +79,9 @@ static int devices_as_json(const struct device *list, unsigned count)
 static int devices(const struct command *command, int argc, char **argv)
 {
     static const struct option options[] = {OPTION("json", 'j'), OPTIONS_END};
-    static const char *const heading[] = {"DEVICE", "GUID", "PORT 1", "NODE", "GID", "ADDRESS (RoCE v2)", "LID"};
+    static const char *const headings[2][ROCE_COLUMNS + 1] = {
+        {"DEVICE", "GUID", "PORT 1", "NODE", "GID", "ADDRESS (RoCE v2)"},
+        {"DEVICE", "GUID", "PORT 1", "NODE", "GID", "ADDRESS", "LID"}};
     bool infiniband = config_is_infiniband();
     struct table table = {.columns = ROCE_COLUMNS + infiniband};
     unsigned count;
@@ -92,7 +94,7 @@ static int devices(const struct command *command, int argc, char **argv)
     if (as_json)
         return devices_as_json(list, count);
     for (size_t i = 0; i < table.columns; i++)
-        table_add(&table, "%s", infiniband && i + 1 == ROCE_COLUMNS ? "ADDRESS" : heading[i]);
+        table_add(&table, "%s", headings[infiniband][i]);
     for (unsigned i = 0; i < count; i++)
         add_device(&table, &list[i]);
     table_print(&table, stdout);

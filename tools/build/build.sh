@@ -49,7 +49,11 @@ case $before in "--quick "*) [ -n "$quick" ] || { again=yes; set -- "$@" -Ddebug
 if [ ! -f "$directory/build.ninja" ]; then
     configure meson setup "$directory" "$@"
 elif [ -n "$again" ] && [ "$before" != "$options" ]; then
-    configure meson setup --reconfigure "$directory" "$@" # and not "meson configure", which does not know new options
+    # "meson setup" of a configured directory leaves options of the compiler as they are (b_lto), and "meson configure" knows no new options.
+    compilers=$(printf '%s\n' "$@" | grep '^-Db_' || true)
+    # shellcheck disable=SC2086
+    [ -z "$compilers" ] || meson configure "$directory" $compilers >"$log" 2>&1 || { cat "$log"; exit 1; }
+    configure meson setup --reconfigure "$directory" "$@"
 fi
 if [ -z "$target" ]; then
     case " $* " in *b_sanitize=* | *fuzz=true*) target=meson-test-prereq ;; *) target=all ;; esac # the first builds install nothing

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Tests of build.sh with commands that are made up; prints TAP."""
 import contextlib
+import json
 import os
 import pty
 import shutil
@@ -55,8 +56,24 @@ def a_quick_build_is_configured_anew_by_the_next_other(tree):
     whole, after = tree.build("build", "-Dtests=false")[2], tree.build("build", "-Dtests=false")[2]
     assert quick == ["setup build -Dtests=false -Db_lto=false -Doptimization=1 -Ddebug=false", "ninja command"], quick
     assert again == ["ninja all"], again
-    assert whole == ["--reconfigure build -Dtests=false -Db_lto=true -Doptimization=3 -Ddebug=true", "ninja all"], whole
+    assert whole == ["configure build -Db_lto=true", "--reconfigure build -Dtests=false -Db_lto=true -Doptimization=3 -Ddebug=true", "ninja all"], whole
     assert after == ["ninja all"], after
+
+
+def meson_itself_takes_the_options_of_the_next_other(tree):
+    """Of a directory that is configured, "meson setup" leaves the compiler's options (b_lto) as they are."""
+    for name in ("bin/meson", "bin/ninja", "bin/cc"):
+        os.unlink(f"{tree.top}/{name}")
+    for name, text in (("meson.build", "project('made', 'c')\noption = get_option('tests')\nexecutable('made', 'made.c')"), ("made.c", "int main(void) { return 0; }"),
+                       ("meson_options.txt", "option('tests', type: 'boolean', value: false)")):
+        with open(f"{tree.top}/{name}", "w", encoding="utf-8") as file:
+            file.write(f"{text}\n")
+    for quick, wanted in (["--quick"], {"b_lto": False, "optimization": "1", "debug": False, "tests": False}), ([], {"b_lto": True, "optimization": "3", "debug": True, "tests": True}):
+        status, out, _ = tree.build(*quick, "build", f"-Dtests={str(not quick).lower()}", CC="gcc")
+        assert status == 0, out
+        with open(f"{tree.top}/build/meson-info/intro-buildoptions.json", encoding="utf-8") as file:
+            found = {option["name"]: option["value"] for option in json.load(file) if option["name"] in wanted}
+        assert found == wanted, found
 
 
 def a_whole_build_stays_one(tree):
@@ -67,7 +84,7 @@ def a_whole_build_stays_one(tree):
 def other_options_count_with_again_only(tree):
     tree.build("build", "-Dtests=false")
     assert tree.build("build", "-Dtests=true")[2] == ["ninja all"]
-    assert tree.build("--again", "build", "-Dtests=true")[2] == ["--reconfigure build -Dtests=true -Db_lto=true -Doptimization=3", "ninja all"]
+    assert tree.build("--again", "build", "-Dtests=true")[2] == ["configure build -Db_lto=true", "--reconfigure build -Dtests=true -Db_lto=true -Doptimization=3", "ninja all"]
     assert tree.build("--again", "build", "-Dtests=true")[2] == ["ninja all"]
 
 
