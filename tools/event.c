@@ -35,7 +35,8 @@ static int ask(const struct wish *wish, unsigned slot)
 {
     char request[NODE_REQUEST_MAX + 1];
     write_request(wish, request, sizeof request);
-    json_t *answer = live_process_ask(wish->directory, slot, request), *contexts = json_object_get(answer, "contexts");
+    json_t *answer = live_process_ask(wish->directory, &(struct live_process){.slot = slot}, request),
+           *contexts = json_object_get(answer, "contexts");
     int told = json_is_integer(contexts) ? (int)json_integer_value(contexts) : -1;
     json_decref(answer);
     return told;

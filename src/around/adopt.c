@@ -2,6 +2,8 @@
 
 #include "around/bottom.h"
 #include "around/held.h"
+#include "around/numbers.h"
+#include "around/turned.h"
 #include "base/container.h"
 
 /* The bottom's own functions. */
@@ -65,7 +67,8 @@ CALLS_CHANGER static void change_cq(struct calls_holder *holder, const struct ca
 #include "calls/verbs.def"
 }
 
-/* -- adoption */
+/* -- adoption, of what the program gets: an object that a library makes within a call of the program is adopted when
+ * that returns it */
 
 /* Gives the answer of a call that destroys: an object that the library did not destroy, as others use it, stays. */
 static int ended(int error, struct held *held, void (*change)(struct calls_holder *, const struct calls_change *))
@@ -75,9 +78,15 @@ static int ended(int error, struct held *held, void (*change)(struct calls_holde
     return error;
 }
 
+/* The record of a new object; NULL: there is no object, or it is not the program's. */
+static struct held *adopted(enum held_kind kind, void *object)
+{
+    return object && !bottom_is_inside() ? held_begin(kind, object) : NULL;
+}
+
 static void adopt_context(struct ibv_context *context)
 {
-    struct held *held = context ? held_begin(HELD_CONTEXT, context) : NULL;
+    struct held *held = adopted(HELD_CONTEXT, context);
     if (!held)
         return;
     held->ops = context->ops;
@@ -133,13 +142,26 @@ static struct ibv_qp_ex *qp_to_qp_ex(struct ibv_qp *qp)
 static int destroy_qp(struct ibv_qp *qp)
 {
     struct held *held = held_end(HELD_QP, qp);
-    return ended(plain.ibv_destroy_qp(qp), held, change_qp);
+    numbers_remove(qp);
+    turned_forget(qp);
+    int error = ended(plain.ibv_destroy_qp(qp), held, change_qp);
+    if (error)
+        numbers_add(qp);
+    return error;
+}
+
+static int change_state(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+    int error = plain.ibv_modify_qp(qp, attr, mask);
+    if (!error && mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET)
+        turned_forget(qp);
+    return error;
 }
 
 static struct ibv_pd *alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr)
 {
     struct ibv_pd *pd = plain.ibv_alloc_parent_domain(context, attr);
-    struct held *held = pd ? held_begin(HELD_PD, pd) : NULL;
+    struct held *held = adopted(HELD_PD, pd);
     const struct held *inner = held_find(HELD_PD, attr->pd);
     if (held) {
         held->protection = inner && inner->protection ? inner->protection : attr->pd;
@@ -166,7 +188,7 @@ static bool has_thread_domain(const struct ibv_cq_init_attr_ex *attr)
 static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
 {
     struct ibv_cq_ex *cq = plain.ibv_create_cq_ex(context, attr);
-    struct held *held = cq ? held_begin(HELD_CQ, cq) : NULL;
+    struct held *held = adopted(HELD_CQ, cq);
     if (held) {
         held->cq = *cq;
         held->made =
@@ -187,7 +209,7 @@ static int destroy_cq(struct ibv_cq *cq)
 static struct ibv_wq *create_wq(struct ibv_context *context, struct ibv_wq_init_attr *attr)
 {
     struct ibv_wq *wq = plain.ibv_create_wq(context, attr);
-    struct held *held = wq ? held_begin(HELD_WQ, wq) : NULL;
+    struct held *held = adopted(HELD_WQ, wq);
     if (held) {
         held->wq = *wq;
         wq->post_recv = ibv_wq_post_recv;
@@ -198,7 +220,7 @@ static struct ibv_wq *create_wq(struct ibv_context *context, struct ibv_wq_init_
 static struct ibv_dm *alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
 {
     struct ibv_dm *dm = plain.ibv_alloc_dm(context, attr);
-    struct held *held = dm ? held_begin(HELD_DM, dm) : NULL;
+    struct held *held = adopted(HELD_DM, dm);
     if (held) {
         held->dm = *dm;
         dm->memcpy_to_dm = ibv_dm_memcpy_to_dm;
@@ -215,6 +237,7 @@ void adopt_begin(struct calls *calls)
     calls->ibv_close_device = close_device;
     calls->ibv_qp_to_qp_ex = qp_to_qp_ex;
     calls->ibv_destroy_qp = destroy_qp;
+    calls->ibv_modify_qp = change_state;
     calls->ibv_create_cq_ex = create_cq_ex;
     calls->ibv_destroy_cq = destroy_cq;
     calls->ibv_create_wq = create_wq;

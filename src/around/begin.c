@@ -4,6 +4,8 @@
 
 #include "around/adopt.h"
 #include "around/bottom.h"
+#include "around/control.h"
+#include "around/driven.h"
 #include "around/questions.h"
 #include "around/reach.h"
 #include "around/story.h"
@@ -21,15 +23,23 @@ static void after_fork(void)
     static_locks_release();
 }
 
+static void after_fork_in_child(void)
+{
+    static_locks_release();
+    control_forked();
+}
+
 static void begin(void)
 {
     struct calls *calls = bottom_begin();
     settings_around = true;
     script_reach = &around_reach;
     story_begin();
+    driven_begin(calls);
+    control_begin(calls);
     adopt_begin(calls);
     calls_begin(calls, &around_questions);
-    pthread_atfork(before_fork, after_fork, after_fork);
+    pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }
 
 const struct calls *begin_around(void)

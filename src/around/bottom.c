@@ -160,6 +160,21 @@ const struct calls *bottom_around(void)
     return top ? top : &bottom;
 }
 
+bool bottom_is_inside(void)
+{
+    return inside;
+}
+
+void *bottom_run(enum frame_call call, void *(*run)(const void *), const void *context)
+{
+    const char *before = inside;
+    inside = __builtin_frame_address(0);
+    void *result = run(context);
+    inside = before;
+    frame_called(call);
+    return result;
+}
+
 bool bottom_is(const struct calls *calls)
 {
     return calls == &bottom;

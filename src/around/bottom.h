@@ -14,6 +14,12 @@ const struct calls *bottom_around(void);
 /* True: these are the functions of no layer. */
 bool bottom_is(const struct calls *);
 
+/* True: the library, or a driver's, has made the call, for a call of the program that is under way in this thread. */
+bool bottom_is_inside(void);
+
+/* Runs a function of a driver's library as the library's own part of this call. Returns its result. */
+void *bottom_run(enum frame_call, void *(*run)(const void *), const void *context);
+
 /* A call of the program by these functions, in a frame if they are of layers. */
 #define BOTTOM_CALL(answer, call, calls, arguments)                                                                    \
     (bottom_is(calls) ? calls_get(calls, call) arguments : FRAMED_##answer(call, calls, arguments))

@@ -1,6 +1,7 @@
 /* The functions of libibverbs that a preloaded library has in front of the library's own. */
 #include "around/begin.h"
 #include "around/bottom.h"
+#include "around/names.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -25,3 +26,15 @@
         return BOTTOM_CALL(answer, name, calls, arguments);                                                            \
     }
 #include "calls/verbs.def"
+
+/* After begin.c, which has asked for the library's own functions. The library is there already, as this one needs it.
+ */
+__attribute__((constructor(102))) static void start(void)
+{
+    static const struct names_function functions[] = {
+#define VERB(answer, type, name, work, parameters, arguments) {#name, (void *)name, NULL},
+#define NEWER_VERB(answer, type, name, work, parameters, arguments) {#name, (void *)newer_##name, NULL},
+#include "calls/verbs.def"
+        {}};
+    names_lead("libibverbs.so.1", functions);
+}

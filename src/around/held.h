@@ -7,7 +7,7 @@
 #include "calls/calls.h"
 #include "calls/questions.h"
 
-enum held_kind { HELD_CONTEXT, HELD_QP, HELD_CQ, HELD_WQ, HELD_DM, HELD_PD, HELD_KINDS };
+enum held_kind { HELD_CONTEXT, HELD_QP, HELD_CQ, HELD_WQ, HELD_DM, HELD_PD, HELD_GIVEN, HELD_KINDS };
 
 struct held {
     struct calls_holder holder;
@@ -31,6 +31,7 @@ struct held {
             const struct ibv_pd *protection; /* of a parent domain */
             bool has_thread_domain;
         };
+        uint32_t given; /* the number of a queue whose memory the program has (driven.h) */
     };
 };
 

@@ -1,5 +1,5 @@
-/* Programs that look functions up by dlsym(3) in the library's handle: the library's table of symbols leads to the
- * functions in front of it. The default versions alone do; a program that asks for IBVERBS_1.0 gets the library's. */
+#include "around/names.h"
+
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
@@ -10,14 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "calls/calls.h"
 #include "diag/log.h"
-
-/* Macros of the header. */
-#undef ibv_get_device_list
-#undef ibv_query_port
-#undef ibv_reg_mr
-#undef ibv_reg_mr_iova
 
 struct table {
     uintptr_t base; /* what a symbol's value is added to */
@@ -25,21 +18,6 @@ struct table {
     const char *strings;
     const ElfW(Half) * versions;
     const uint32_t *hashes;
-};
-
-struct export
-{
-    const char *name;
-    void *ours;
-};
-
-#define NEWER_VERB(answer, type, name, work, parameters, arguments) type newer_##name parameters __asm__(#name);
-#include "calls/verbs.def"
-
-static const struct export exports[] = {
-#define VERB(answer, type, name, work, parameters, arguments) {#name, (void *)name},
-#define NEWER_VERB(answer, type, name, work, parameters, arguments) {#name, (void *)newer_##name},
-#include "calls/verbs.def"
 };
 
 /* The C library has added the base to the addresses of some architectures, and not of others. */
@@ -85,12 +63,19 @@ static bool is_default(const struct table *table, size_t at)
     return table->symbols[at].st_shndx != SHN_UNDEF && !(table->versions[at] & HIDDEN);
 }
 
-static void lead(const struct table *table, size_t count)
+static void lead_symbol(const struct table *table, size_t at, const struct names_function *function)
+{
+    if (function->library)
+        *function->library = (void *)(table->base + table->symbols[at].st_value);
+    table->symbols[at].st_value = (uintptr_t)function->ours - table->base;
+}
+
+static void lead(const struct table *table, size_t count, const struct names_function *functions)
 {
     for (size_t at = 1; at < count; at++)
-        for (const struct export *export = exports; export < exports + sizeof exports / sizeof *exports; export ++)
-            if (is_default(table, at) && !strcmp(table->strings + table->symbols[at].st_name, export->name))
-                table->symbols[at].st_value = (uintptr_t) export->ours - table->base;
+        for (const struct names_function *function = functions; function->name; function++)
+            if (is_default(table, at) && !strcmp(table->strings + table->symbols[at].st_name, function->name))
+                lead_symbol(table, at, function);
 }
 
 /* The segment with the table, which old linkers put beside code. */
@@ -119,26 +104,26 @@ static bool protect(const struct table *table, size_t count, int protection)
 }
 
 /* False: the table can't be written. */
-static bool lead_library(const struct table *table)
+static bool lead_library(const struct table *table, const struct names_function *functions)
 {
     size_t count = count_symbols(table->hashes);
     struct segment segment = {.at = (uintptr_t)table->symbols};
     if (!dl_iterate_phdr(find_segment, &segment) || !protect(table, count, segment.protection | PROT_WRITE))
         return false;
-    lead(table, count);
+    lead(table, count, functions);
     return protect(table, count, segment.protection);
 }
 
-/* After begin.c, which has asked for the library's own functions. The library is there already, as this one needs it.
- */
-__attribute__((constructor(102))) static void start(void)
+bool names_lead(const char *library, const struct names_function *functions)
 {
     struct table table;
     int before = errno;
     struct link_map *map = NULL;
-    void *library = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD);
-    if (!library || dlinfo(library, RTLD_DI_LINKMAP, &map) || !find_table(map, &table) || !lead_library(&table))
+    void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+    if (handle &&
+        (dlinfo(handle, RTLD_DI_LINKMAP, &map) || !find_table(map, &table) || !lead_library(&table, functions)))
         log_write(LOG_WARN, "the table of symbols of %s can't be changed: what a program finds by dlsym(3) is not seen",
-                  map ? map->l_name : "libibverbs.so.1");
+                  map ? map->l_name : library);
     errno = before;
+    return handle;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "around/held.h"
+#include "around/turned.h"
 #include "base/text/text.h"
 #include "events/words.h"
 
@@ -36,7 +37,7 @@ static struct calls_completion cq_shown(struct ibv_cq_ex *cq)
     shown.qp_number = own->read_qp_num ? own->read_qp_num(cq) : 0;
     shown.length = !cq->status && own->read_byte_len ? own->read_byte_len(cq) : 0;
     shown.opcode = cq->status ? 0 : own->read_opcode(cq);
-    shown.vendor_err = cq->status && own->read_vendor_err ? own->read_vendor_err(cq) : 0;
+    shown.vendor_err = cq->status && own->read_vendor_err ? turned_vendor(cq, own->read_vendor_err(cq)) : 0;
     return shown;
 }
 

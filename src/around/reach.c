@@ -2,6 +2,8 @@
 
 #include <stddef.h>
 
+#include "around/turned.h"
+
 static const char *device_of(const struct calls_subject *subject)
 {
     const struct ibv_context *context = script_reach_context(subject);
@@ -10,4 +12,9 @@ static const char *device_of(const struct calls_subject *subject)
     return context ? context->device->name : NULL;
 }
 
-const struct script_reach around_reach = {.device = device_of};
+const struct script_reach around_reach = {.device = device_of,
+                                          .post_send = turned_post_send,
+                                          .post_recv = turned_post_recv,
+                                          .post_srq_recv = turned_post_srq_recv,
+                                          .build_begin = turned_build_begin,
+                                          .build = turned_build};

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "around/story_record.h"
+#include "around/turned.h"
 #include "base/container.h"
 #include "base/read_clock.h"
 #include "base/settings.h"
@@ -268,12 +269,13 @@ static void note_failure(struct story_qp *story, const struct shadow *qp, const 
                                       .remote = wqe->remote,
                                       .length = wqe->length,
                                       .rkey = wqe->rkey,
-                                      .vendor_err = completion->vendor_err,
                                       .opcode = wqe->opcode,
                                       .status = (uint8_t)completion->status,
                                       .receive = wqe->flags & WQE_RECEIVE,
                                       .place = wqe->posted};
-    failure->reason = (uint16_t)reason_of(qp, wqe, completion->status, &failure->memory);
+    bool scripted = turned_has(qp->handle);
+    failure->vendor_err = scripted ? 0 : completion->vendor_err;
+    failure->reason = (uint16_t)(scripted ? REASON_SCRIPTED : reason_of(qp, wqe, completion->status, &failure->memory));
     note_state(story, IBV_QPS_ERR);
 }
 

@@ -7,6 +7,7 @@
 #include "check/layer.h"
 #include "check/rule.h"
 #include "check/shadow/created.h"
+#include "check/shadow/unfollow.h"
 
 /* The wishes of a program for a queue pair. */
 struct wishes {
@@ -41,6 +42,8 @@ static void note_qp(struct ibv_qp *qp, struct ibv_qp_cap *cap, const struct wish
         shadow->qp.may_lose_parts = !(qp_type_traits(qp->qp_type) & (QP_RELIABLE | QP_DATAGRAM));
         shadow->td = created_td_of(qp->pd);
         HOOKS_CALL(memory.queued, shadow);
+        if (unfollow_is_needed(shadow))
+            shadow_forget(qp);
     }
     shadow_unlock();
     answer(cap, wishes->inline_data);

@@ -58,7 +58,8 @@ static int meet(struct script_event event)
     }
 #define HELD CALL
 
-static void build_work(enum script_call, struct ibv_qp_ex *);
+static struct script_verdict work_begun(enum script_call, struct ibv_qp_ex *);
+static struct script_end end_of(const struct script_verdict *);
 
 /* A builder that answers, which wr_complete alone does, is replaced below. */
 #define BUILT_code CALL
@@ -66,8 +67,12 @@ static void build_work(enum script_call, struct ibv_qp_ex *);
     static void around_##name parameters                                                                               \
     {                                                                                                                  \
         meet((struct script_event){.call = SCRIPT_##name, .subject = CALLS_SUBJECT arguments});                        \
+        struct script_verdict verdict = work_begun(SCRIPT_##name, qp);                                                 \
+        if (verdict.completes && script_reach->build_begin)                                                            \
+            script_reach->build_begin(qp, end_of(&verdict));                                                           \
         calls_get(&layer.below, name) arguments;                                                                       \
-        build_work(SCRIPT_##name, qp);                                                                                 \
+        if (verdict.completes)                                                                                         \
+            script_reach->build(qp, end_of(&verdict));                                                                 \
     }
 #define HELD_BUILDER(answer, ...) BUILT_##answer(answer, __VA_ARGS__)
 #include "calls/each.def"
@@ -195,9 +200,9 @@ static int post_scripted_send(struct ibv_qp *qp, const struct ibv_send_wr *wr, c
 #define SCRIPTED_RECEIVE(name, object)                                                                                 \
     static int post_scripted_##name(object *on, const struct ibv_recv_wr *wr, const struct script_verdict *verdict)    \
     {                                                                                                                  \
-        struct ibv_sge element = script_reach->receive(end_of(verdict));                                               \
-        struct ibv_recv_wr copy = {.wr_id = wr->wr_id, .sg_list = &element, .num_sge = 1}, *bad;                       \
-        return calls_get(&layer.below, ibv_post_##name)(on, &copy, &bad);                                              \
+        struct ibv_recv_wr copy = *wr, *bad;                                                                           \
+        copy.next = NULL;                                                                                              \
+        return script_reach->post_##name(on, &copy, end_of(verdict), &bad);                                            \
     }
 
 SCRIPTED_RECEIVE(recv, struct ibv_qp)
@@ -260,18 +265,16 @@ static int opcode_of_builder(enum script_call call)
     return -1;
 }
 
-/* Call it after the builder. */
-static void build_work(enum script_call call, struct ibv_qp_ex *qp)
+/* The verdict on the work request that this builder begins; none of other builders. */
+static struct script_verdict work_begun(enum script_call call, struct ibv_qp_ex *qp)
 {
     int opcode = opcode_of_builder(call);
     if (opcode < 0 || !rules_wants(SCRIPT_work))
-        return;
+        return (struct script_verdict){0};
     struct script_event event = {
         .call = SCRIPT_work, .subject = CALLS_SUBJECT(qp), .is_work = true, .opcode = opcode, .wr_id = qp->wr_id};
     find_caller(&event);
-    struct script_verdict verdict = rules_apply(event);
-    if (verdict.completes)
-        script_reach->build(qp, end_of(&verdict));
+    return rules_apply(event);
 }
 
 /* A batch whose end is refused is given up, with the lock that it holds. */

@@ -5,12 +5,11 @@
 #include <string.h>
 
 #include "config/config.h"
-#include "diag/clean.h"
 #include "process/port_state.h"
 #include "report/event.h"
 #include "report/object_types.h"
 #include "runtime/qpns.h"
-#include "script/parse.h"
+#include "script/requests.h"
 #include "script/rules.h"
 #include "tap/delay.h"
 #include "verbs/disturb/disturb.h"
@@ -66,39 +65,13 @@ static void meet_open(struct process *process, unsigned from)
 
 /* --- requests */
 
-static const char no_memory[] = "There is no memory for the rules.";
-
-static void refuse_rules(FILE *out, const char *why)
-{
-    fputs("{\"wrong\":", out);
-    clean_json(out, why);
-    fputs("}\n", out);
-}
-
-static void list_rules(FILE *out)
-{
-    const struct script *script = rules_all();
-    const char *separator = "";
-    fputs("{\"rules\":[", out);
-    for (unsigned i = 0; script && i < script->count; i++) {
-        const struct script_rule *rule = &script->rules[i];
-        if (atomic_load(&rule->so_far.ended))
-            continue;
-        fprintf(out, "%s{\"rule\":", separator);
-        clean_json(out, rule->text);
-        fprintf(out, ",\"met\":%llu,\"done\":%llu}", atomic_load(&rule->so_far.met), script_done(rule));
-        separator = ",";
-    }
-    fputs("]}\n", out);
-}
-
 /* process->control guards the lists of objects. It comes before the progress lock that the caller holds, so it is only
  * tried. */
 static void add_rules(struct process *process, struct script *more, FILE *out)
 {
     script_choose(more, program_invocation_short_name);
     if (!mutex_try(&process->control)) {
-        fputs("{\"busy\":true}\n", out);
+        requests_answer(out, EBUSY);
         return;
     }
     unsigned place = rules_next_place();
@@ -108,27 +81,14 @@ static void add_rules(struct process *process, struct script *more, FILE *out)
         meet_open(process, place);
     }
     mutex_release(&process->control);
-    if (!error)
-        list_rules(out);
-    else if (error == EBUSY)
-        fputs("{\"busy\":true}\n", out);
-    else
-        refuse_rules(out, error == ENOMEM ? no_memory : "There is no room for so many rules.");
+    requests_answer(out, error);
 }
 
 static void read_rules(struct process *process, const char *text, FILE *out)
 {
-    struct script_fault fault;
-    char why[320];
-    snprintf(why, sizeof why, "%s", no_memory);
-    struct script *more = calloc(1, sizeof *more);
-    if (more && script_parse(text, more, &fault)) {
+    struct script *more = requests_read(text, out);
+    if (more)
         add_rules(process, more, out);
-    } else {
-        if (more)
-            snprintf(why, sizeof why, "line %u, column %u: %s", fault.line, fault.column, fault.why);
-        refuse_rules(out, why);
-    }
     free(more);
 }
 
@@ -142,5 +102,5 @@ void inject_answer(struct process *process, const char *request, FILE *out)
         rules_clear();
         delay_release_held(traffic_taps(&process->traffic)); /* no rule is left that would */
     }
-    list_rules(out);
+    requests_list(out);
 }

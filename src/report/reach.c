@@ -13,6 +13,7 @@
 #include "verbs/object/context.h"
 #include "verbs/qp/qp_error.h"
 #include "verbs/queue/srq.h"
+#include "verbs/send/post_receive.h"
 
 static struct context *context_of_subject(const struct calls_subject *subject)
 {
@@ -90,9 +91,24 @@ static void raise_asked(const struct calls_subject *subject, const struct script
         srq_raise((struct srq *)subject->object, raised->type);
 }
 
-static struct ibv_sge receive(struct script_end end)
+/* The list of a receive with this end is the element. */
+static struct ibv_recv_wr *scripted(struct ibv_recv_wr *wr, struct ibv_sge *element, struct script_end end)
 {
-    return scripted_receive(end);
+    *element = scripted_receive(end);
+    *wr = (struct ibv_recv_wr){.wr_id = wr->wr_id, .sg_list = element, .num_sge = 1};
+    return wr;
+}
+
+static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct script_end end, struct ibv_recv_wr **bad)
+{
+    struct ibv_sge element;
+    return qp_post_receive(qp, scripted(wr, &element, end), bad);
+}
+
+static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct script_end end, struct ibv_recv_wr **bad)
+{
+    struct ibv_sge element;
+    return srq_post(srq, scripted(wr, &element, end), bad);
 }
 
 const struct script_reach report_reach = {.device = device_of,
@@ -100,5 +116,6 @@ const struct script_reach report_reach = {.device = device_of,
                                           .freeze = freeze,
                                           .release = release,
                                           .post_send = scripted_post_send,
-                                          .build = scripted_build,
-                                          .receive = receive};
+                                          .post_recv = post_recv,
+                                          .post_srq_recv = post_srq_recv,
+                                          .build = scripted_build};

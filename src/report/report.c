@@ -20,6 +20,7 @@
 #include "report/report_lock.h"
 #include "report/traffic_report.h"
 #include "ring/trace_control.h"
+#include "script/requests.h"
 #include "verbs/ask/cq_report.h"
 #include "verbs/ask/qp_account.h"
 #include "verbs/ask/qp_flight.h"
@@ -323,12 +324,12 @@ void report_write(void *context, const char *request, int fd)
         return;
     if (!strncmp(request, REPORT_EVENT, sizeof REPORT_EVENT - 1))
         event_answer(process, request, out);
-    else if (!strncmp(request, REPORT_INJECT, sizeof REPORT_INJECT - 1))
-        inject_answer(process, request + sizeof REPORT_INJECT - 1, out);
+    else if (!strncmp(request, REQUESTS_INJECT, sizeof REQUESTS_INJECT - 1))
+        inject_answer(process, request + sizeof REQUESTS_INJECT - 1, out);
     else if (!strncmp(request, QP_ACCOUNT_REQUEST, sizeof QP_ACCOUNT_REQUEST - 1))
         account_write(out, process, request + sizeof QP_ACCOUNT_REQUEST - 1);
-    else if (!strncmp(request, REPORT_TRACE, sizeof REPORT_TRACE - 1))
-        trace_answer(request + sizeof REPORT_TRACE - 1, out);
+    else if (!strncmp(request, TRACE_REQUEST, sizeof TRACE_REQUEST - 1))
+        trace_answer(request + sizeof TRACE_REQUEST - 1, out);
     else if (!strncmp(request, REPORT_STORY, sizeof REPORT_STORY - 1))
         answer_story(out, process, request + sizeof REPORT_STORY - 1);
     else if (!strncmp(request, REPORT_EVENTS, sizeof REPORT_EVENTS - 1))

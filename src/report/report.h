@@ -3,10 +3,8 @@
 
 /* The beginnings of requests. A request for a queue pair's account begins as verbs/ask/qp_account.h says, one for last
  * events as report/recent_events.h says. A request with any other beginning is for the report. */
-#define REPORT_EVENT "event "   /* "event NAME DEVICE": event.h */
-#define REPORT_INJECT "inject " /* "inject rules TEXT", "inject list" or "inject clear": inject.h */
-#define REPORT_TRACE "trace "   /* ring/trace_control.h */
-#define REPORT_STORY "story "   /* "story NUMBER", of a queue pair: verbs/ask/qp_story_report.h; null: no story here */
+#define REPORT_EVENT "event " /* "event NAME DEVICE": event.h */
+#define REPORT_STORY "story " /* "story NUMBER", of a queue pair: verbs/ask/qp_story_report.h; null: no story here */
 
 /* Keeps the stories of queue pairs that were not destroyed when the process ends; busy ones are left out. Under
  * process->progress. */

@@ -4,6 +4,9 @@
 #include <stddef.h>
 #include <stdio.h>
 
+/* How a request for a trace begins. */
+#define TRACE_REQUEST "trace "
+
 /* A function that puts the layer around the calls of a list of names with commas between them, or for NULL takes it
  * off. It returns NULL, or what is wrong with the names, in static storage. Written before any trace begins; NULL: the
  * process has no layers, like the command. */

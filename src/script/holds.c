@@ -1,5 +1,7 @@
 #include "script/holds.h"
 
+#include <infiniband/verbs.h>
+
 #include "base/text/text.h"
 
 /* The kernel serves these, past libibverbs. */
@@ -33,11 +35,12 @@ static const char *unseen_event(const struct script_rule *rule)
     return any ? NULL : unseen;
 }
 
-/* The word of an action that only softverbs' own devices do; NULL: the rule has none. */
+/* The word of an action that only softverbs' own devices do; NULL: the rule has none. Work whose completion is turned
+ * is done, so none is lost without an error. */
 static const char *other_action(const struct script_rule *rule)
 {
-    if (rule->end.wanted)
-        return "complete";
+    if (rule->end.wanted && rule->end.status == IBV_WC_SUCCESS)
+        return "complete SUCCESS";
     if (rule->raised)
         return "raise";
     if (rule->process.freeze)

@@ -1,7 +1,6 @@
 /* What rules of scripts do at calls to devices and work, beyond refusing a call. The library below the layers has one
- * of these: softverbs' own (report/reach.h), or the one in front of another libibverbs (around/reach.h), where rules
- * with the other actions are refused (script/holds.h), so that only `device` is there. The caller holds no lock but
- * LOCK_PROGRAM. */
+ * of these: softverbs' own (report/reach.h), or the one in front of another libibverbs (around/reach.h). What is NULL
+ * there is of rules that are refused (script/holds.h). The caller holds no lock but LOCK_PROGRAM. */
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -29,11 +28,16 @@ struct script_reach {
     void (*freeze)(const struct calls_subject *, nanos);
     void (*release)(const struct calls_subject *);
 
-    /* Posts one work request with this end, as ibv_post_send(3) would; gives the work request that this thread's batch
-     * has just begun this end; returns the element that a receive with this end has instead of its list. */
+    /* Posts one work request with this end, as ibv_post_send(3), ibv_post_recv(3) or ibv_post_srq_recv(3) would; the
+     * request may be changed. */
     int (*post_send)(struct ibv_qp *, struct ibv_send_wr *, struct script_end, struct ibv_send_wr **bad);
+    int (*post_recv)(struct ibv_qp *, struct ibv_recv_wr *, struct script_end, struct ibv_recv_wr **bad);
+    int (*post_srq_recv)(struct ibv_srq *, struct ibv_recv_wr *, struct script_end, struct ibv_recv_wr **bad);
+
+    /* Gives this end to a work request of this thread's batch: before the builder that begins it, and after that. NULL:
+     * there is nothing to do then. */
+    void (*build_begin)(struct ibv_qp_ex *, struct script_end);
     void (*build)(struct ibv_qp_ex *, struct script_end);
-    struct ibv_sge (*receive)(struct script_end);
 };
 
 /* Whether the call is about an object of this kind (calls/subject.h). */

@@ -37,6 +37,12 @@ def _library():
 
 
 LIBRARY = _library()
+AROUND = "--around" in sys.argv  # the cases of OF_CALLS of a module run, with the layers in front of a libibverbs, here softverbs' own
+
+
+def front(*options):
+    """`run` with these options of the layers, before "--" and a program; with --around, `softverbs around` has them."""
+    return ("run", "-q", "--", SOFTVERBS, "around", *options) if AROUND else ("run", *options)
 
 
 class Skip(Exception):
@@ -197,7 +203,8 @@ def _own_network():
 def main(module):
     turn = _own_network()
     cases = [(name, value) for name, value in vars(module).items()
-             if callable(value) and "_" in name and not name.startswith("_") and value.__module__ == module.__name__]
+             if callable(value) and "_" in name and not name.startswith("_") and value.__module__ == module.__name__
+             and (not AROUND or name in getattr(module, "OF_CALLS", (name,)))]
     print(f"1..{len(cases)}")
     failed = 0
     for number, (name, case) in enumerate(cases, 1):

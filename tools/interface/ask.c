@@ -13,7 +13,7 @@
 #include "base/read_clock.h"
 #include "diag/clean.h"
 #include "ipc/node.h"
-#include "report/report.h"
+#include "script/requests.h"
 #include "script/rule.h"
 
 enum { ANSWER_MILLISECONDS = 2000, ATTEMPTS = 100, PAUSE_NANOS = 10000000 };
@@ -112,7 +112,7 @@ static int judge(const char *answer, char *why, size_t size)
 static int request_rules(long pid, const char *rules, char *why, size_t size)
 {
     char request[NODE_REQUEST_MAX + 1], *answer = NULL;
-    int length = snprintf(request, sizeof request, REPORT_INJECT "rules %s", rules);
+    int length = snprintf(request, sizeof request, REQUESTS_INJECT "rules %s", rules);
     if (why && size)
         *why = 0;
     if (length > NODE_REQUEST_MAX)
@@ -127,7 +127,7 @@ static int request_rules(long pid, const char *rules, char *why, size_t size)
 static int clear(long pid)
 {
     char *answer = NULL;
-    int error = ask(pid, REPORT_INJECT "clear", &answer);
+    int error = ask(pid, REQUESTS_INJECT "clear", &answer);
     free(answer);
     return error;
 }
@@ -169,7 +169,7 @@ static int count(long pid, const char *event, unsigned long long *times)
     char rule[SCRIPT_TEXT], *answer = NULL;
     if (!write_watch(event, rule))
         return ENOENT;
-    int error = ask(pid, REPORT_INJECT "list", &answer);
+    int error = ask(pid, REQUESTS_INJECT "list", &answer);
     const char *behind = error ? NULL : find_rule(answer, rule);
     if (!error && (!behind || sscanf(behind, "\"met\":%*u,\"done\":%llu", times) != 1))
         error = ENOENT;

@@ -11,7 +11,7 @@
 #include "print/emit.h"
 #include "report/live_process.h"
 #include "report/meeting.h"
-#include "report/report.h"
+#include "script/requests.h"
 
 static void print_rules(const struct fact_inner *rules)
 {
@@ -45,13 +45,13 @@ static int send_request(const char *directory, struct live_process *process, con
 {
     if (!live_process_find(directory, process))
         return complain_and(EXIT_NEGATIVE, MEETING_NO_PROCESS, process->pid);
-    return show(live_process_ask(directory, process->slot, request), process, as_json);
+    return show(live_process_ask(directory, process, request), process, as_json);
 }
 
 /* Puts all rules into one request, so that all of them hold or no rule does. False: they are too long. */
 static bool write_request(char *request, int count, char **rules)
 {
-    size_t used = (size_t)snprintf(request, NODE_REQUEST_MAX + 1, REPORT_INJECT "rules ");
+    size_t used = (size_t)snprintf(request, NODE_REQUEST_MAX + 1, REQUESTS_INJECT "rules ");
     for (int i = 0; i < count && used <= NODE_REQUEST_MAX; i++)
         used += (size_t)snprintf(request + used, NODE_REQUEST_MAX + 1 - used, "%s%s", i ? "\n" : "", rules[i]);
     return used <= NODE_REQUEST_MAX;
@@ -63,7 +63,7 @@ static int inject(const struct command *command, int argc, char **argv)
     char request[NODE_REQUEST_MAX + 1] = "";
     struct meeting meeting = {0};
     for (int option; (option = meeting_option(command, argc, argv, options, &meeting)) != -1;)
-        snprintf(request, sizeof request, REPORT_INJECT "%s", option == 'l' ? "list" : "clear");
+        snprintf(request, sizeof request, REQUESTS_INJECT "%s", option == 'l' ? "list" : "clear");
     struct live_process process = {.pid = live_process_number(argv[optind])};
     int rules = argc - optind - 1;
     if (!process.pid)

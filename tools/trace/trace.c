@@ -17,7 +17,7 @@
 #include "place.h"
 #include "report/live_process.h"
 #include "report/meeting.h"
-#include "report/report.h"
+#include "ring/trace_control.h"
 #include "ring/trace_ring.h"
 #include "trace/trace.h"
 #include "trace/trace_calls.h"
@@ -104,7 +104,7 @@ static void pause_a_moment(void)
 /* 0, or an exit status after a sentence. */
 static int send_request(struct trace *trace, const char *request)
 {
-    json_t *answer = live_process_ask(trace->meeting.directory, trace->process.slot, request);
+    json_t *answer = live_process_ask(trace->meeting.directory, &trace->process, request);
     const char *wrong = json_string_value(json_object_get(answer, "wrong"));
     bool answers = json_is_boolean(json_object_get(answer, "traced"));
     if (wrong)
@@ -118,7 +118,7 @@ static int send_request(struct trace *trace, const char *request)
 static int join(struct trace *trace)
 {
     char request[NODE_REQUEST_MAX + 1];
-    int used = snprintf(request, sizeof request, REPORT_TRACE "begin %s %s", trace->reader.path, trace->calls);
+    int used = snprintf(request, sizeof request, TRACE_REQUEST "begin %s %s", trace->reader.path, trace->calls);
     if (used >= (int)sizeof request)
         return complain_and(EXIT_USAGE, "The list of calls is too long.");
     return send_request(trace, request);
@@ -131,7 +131,7 @@ static int trace_process(struct trace *trace)
         if (++pauses % PATIENCE == 0 && !live_process_find(trace->meeting.directory, &trace->process))
             break;
     if (!status && live_process_find(trace->meeting.directory, &trace->process))
-        send_request(trace, REPORT_TRACE "end");
+        send_request(trace, TRACE_REQUEST "end");
     show_lines(trace);
     return trace->fails ? EXIT_NEGATIVE : status;
 }

@@ -203,7 +203,14 @@ static void tell_counters(struct explanation *explanation, const struct story_en
         explanation_diagnose(explanation, 0, DIAGNOSIS_PORT_COUNTERS, &known);
 }
 
-void adapter_tell(struct explanation *explanation, const struct story_end *end)
+static bool have_same_counters(const struct story_end *one, const struct story_end *other)
+{
+    const struct facts_story *first = &one->story, *second = &other->story;
+    return is_same_host(one, other) && first->pid.value == second->pid.value &&
+           json_equal(facts_json(&first->port_counters), facts_json(&second->port_counters));
+}
+
+void adapter_tell(struct explanation *explanation, const struct story_end *end, const struct story_end *told)
 {
     if (!adapter_is(end))
         return;
@@ -212,5 +219,6 @@ void adapter_tell(struct explanation *explanation, const struct story_end *end)
         explanation_diagnose(explanation, 0, DIAGNOSIS_POSTED_AT, &known);
     if (end->error.vendor_err.value)
         tell_vendor(explanation, end);
-    tell_counters(explanation, end);
+    if (!told || !have_same_counters(end, told))
+        tell_counters(explanation, end);
 }

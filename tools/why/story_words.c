@@ -371,8 +371,8 @@ static void tell_story(struct explanation *explanation, const struct story_end *
         tell_errors(explanation, explanation->own, explanation->peer);
     else
         tell_flush_or_hang(explanation);
-    adapter_tell(explanation, explanation->own);
-    adapter_tell(explanation, explanation->peer);
+    adapter_tell(explanation, explanation->own, NULL);
+    adapter_tell(explanation, explanation->peer, explanation->own);
     tell_flushed(explanation, explanation->own);
     if (explanation->peer)
         tell_flushed(explanation, explanation->peer);

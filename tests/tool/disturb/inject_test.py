@@ -11,12 +11,15 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import cases
-from cases import BUILD, SOFTVERBS, Skip, expect, softverbs
+from cases import BUILD, SOFTVERBS, Skip, expect, front, softverbs
 from patience import patience, until
 
 PROGRAM = f"{BUILD}/tests/tool/scripted"
 SUCCESS, FLUSHED, RETRY_EXC = 0, 5, 12
 ENOMEM = 12
+# The cases about calls and work, which are in front of any libibverbs.
+OF_CALLS = ("work_of_a_live_process_goes_wrong_and_then_does_not", "another_process_goes_on", "rules_that_were_refused_do_not_come_later", "rules_are_taken_back",
+            "what_is_wrong_is_refused_and_nothing_changes", "what_only_own_devices_do_is_refused", "a_process_that_ends_loses_nothing")
 
 
 class _Program:
@@ -40,7 +43,7 @@ class _Program:
 
 @contextlib.contextmanager
 def _running(*options):
-    with subprocess.Popen([SOFTVERBS, "run", *options, "--", PROGRAM, "lines"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    with subprocess.Popen([SOFTVERBS, *front(*options), "--", PROGRAM, "lines"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, env=cases.environment()) as process:
         try:
             yield _Program(process)
@@ -260,6 +263,12 @@ def what_is_wrong_is_refused_and_nothing_changes():
         expect(softverbs("inject", program.pid, "when work: signal KILL" + " " * 2000), 2, b"", [b"longer than"])
         assert program.send() == SUCCESS
     expect(softverbs("inject", "--list", program.pid), 1, b"", [b"has a softverbs device open"])
+
+
+def what_only_own_devices_do_is_refused():
+    with _running() as program:
+        done = softverbs("inject", program.pid, "when packet: drop")
+        assert not cases.AROUND or done.returncode == 1 and b"for softverbs' own devices" in done.stderr, done
 
 
 def a_process_that_ends_loses_nothing():

@@ -10,18 +10,24 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import cases
-from cases import BUILD, TEMPORARY, TREE, Skip, expect, run, softverbs, told
+from cases import BUILD, TEMPORARY, TREE, Skip, expect, front, run, softverbs, told
 from patience import tries
 from races import RPING_CLOSED
 
-NEVER = "when rdma_bind_addr, nth 99: error EIO"
+NEVER = "when ibv_bind_mw, nth 99: error EIO"
 PROGRAM = f"{BUILD}/tests/tool/scripted"
 ENOENT, EIO, ENOMEM, EINVAL = 2, 5, 12, 22
+# The cases about calls and work, which are in front of any libibverbs.
+OF_CALLS = ("a_call_fails_at_its_turn_and_no_other", "a_rule_that_never_acts_is_reported", "the_first_calls_of_a_program_fail", "a_poll_fails_below_zero",
+            "a_list_of_work_requests_is_posted_up_to_the_one_that_fails", "a_batch_that_fails_is_given_up_with_its_lock", "a_call_waits",
+            "a_signal_ends_the_program_at_a_call", "a_child_goes_on_with_the_count_and_reports_no_rule",
+            "work_ends_as_the_script_says_and_what_is_behind_it_is_flushed", "any_status_and_vendor_err_can_be_asked_for", "a_receive_ends_as_the_script_says",
+            "questions_get_other_answers")
 
 
 def _disturbed(rules, mode, status=0, log="warn"):
     """Lines of stdout and of stderr."""
-    done = softverbs("run", "--log", log, "--inject", rules, "--", PROGRAM, mode)
+    done = softverbs(*front("--log", log, "--inject", rules), "--", PROGRAM, mode)
     assert done.returncode == status, told(done)
     return done.stdout.decode().splitlines(), done.stderr.decode().splitlines()
 
@@ -116,7 +122,7 @@ def a_call_waits():
 
 
 def a_signal_ends_the_program_at_a_call():
-    done = softverbs("run", "--inject", "when ibv_poll_cq, nth 2: signal KILL", "--", PROGRAM, "polls")
+    done = softverbs(*front("--inject", "when ibv_poll_cq, nth 2: signal KILL"), "--", PROGRAM, "polls")
     expect(done, -signal.SIGKILL)
 
 
@@ -157,7 +163,8 @@ def work_ends_as_the_script_says_and_what_is_behind_it_is_flushed():
     for mode in "work", "built":
         ends, state, err = _completions("when work, nth 3: complete RETRY_EXC_ERR", mode)
         assert _sends(ends) == [(1, SUCCESS), (2, SUCCESS), (3, RETRY_EXC), (4, FLUSHED)] and state == ERR, (mode, ends, state)
-        assert [end[1] for end in ends if end[0] > 100] == [SUCCESS, SUCCESS, FLUSHED, FLUSHED], ends
+        # another library does the work, and what arrived before the error was polled has arrived
+        assert cases.AROUND or [end[1] for end in ends if end[0] > 100] == [SUCCESS, SUCCESS, FLUSHED, FLUSHED], ends
         assert [end[2] for end in ends if end[0] == 3] == [700], ends
         assert re.search(r"work of qp 0x[0-9a-f]+: ends in RETRY_EXC_ERR by line 1 of the script \(reason 700\)$", err[0]), err
         ends, state, err = _completions("when work, nth 5: complete RETRY_EXC_ERR", mode)

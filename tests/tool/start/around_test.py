@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """softverbs around: a program's calls pass the trace in front of a libibverbs, here softverbs' own; options that can't hold are refused."""
 import os
+import re
 import subprocess
 import sys
 
@@ -122,7 +123,7 @@ def rules_of_calls_disturb_them():
 
 
 def rules_of_own_devices_are_refused():
-    for rule, word in (("when packet: drop", b"packet"), ("when completion: delay 1ms", b"completion"), ("when work: complete RETRY_EXC_ERR", b"complete"),
+    for rule, word in (("when packet: drop", b"packet"), ("when completion: delay 1ms", b"completion"), ("when work: complete SUCCESS", b"complete SUCCESS"),
                        ("when ibv_alloc_pd: raise port-down", b"raise"), ("when ibv_alloc_pd: freeze 1ms", b"freeze"),
                        ("when ibv_alloc_pd: release", b"release"), ("when rdma_connect: error ENOMEM", b"rdma_connect")):
         done = softverbs("around", "--inject", rule, "--", "true")
@@ -130,6 +131,23 @@ def rules_of_own_devices_are_refused():
     rule = {"SOFTVERBS_AROUND_INJECT": "when packet: drop", "SOFTVERBS_AROUND_LOG": "warn"}
     done = softverbs("run", "--", SOFTVERBS, "around", "--", cases.PYTHON, "-c", CALLS, env=rule)
     assert done.returncode == 0 and b"The script is ignored. The rule in line 1" in done.stderr, done
+
+
+def queues_that_a_drivers_library_gives_away_are_told_once():
+    for program in ("around_driven", "around_driven_late"):
+        directory = f"{BUILD}/tests/tool"
+        done = _around("--check=notes", "--log", "warn", "--error-exitcode=9", "--trace=ibv_open_device,ibv_create_cq_ex,ibv_create_qp,ibv_create_qp_ex", "--trace-file",
+                       f"{cases.TEMPORARY}/{program}", "--", f"{directory}/{program}", env={"LD_LIBRARY_PATH": directory})
+        given, driver, devx, cq = done.stdout.decode().split()
+        assert done.returncode == 0, done
+        said = [line.split("] ", 1)[1] for line in done.stderr.decode().splitlines() if "softverbs" in line]
+        assert said == [f"queue pair {driver} of efadv_create_driver_qp has a type of its driver: the checker does not follow it",
+                        f"mlx5dv_init_obj has given the program the memory of queue pair {given}: what it does there is not seen",
+                        f"queue pair {devx} of mlx5dv_devx_obj_create is DevX's: nothing of it is seen",
+                        f"mlx5dv_init_obj has given the program the memory of completion queue with handle {cq}: what it does there is not seen"], said
+        with open(f"{cases.TEMPORARY}/{program}", encoding="utf-8") as trace:
+            seen = re.findall(r" (ibv_\w+)\(", trace.read())
+        assert seen == ["ibv_open_device", "ibv_create_cq_ex", "ibv_create_qp_ex", "ibv_create_qp_ex", "ibv_create_qp"], (program, seen)
 
 
 def programs_end_in_any_way():

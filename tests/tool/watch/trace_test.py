@@ -12,10 +12,15 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import cases
-from cases import BUILD, SOFTVERBS, TEMPORARY, expect, softverbs
+from cases import BUILD, SOFTVERBS, TEMPORARY, expect, front, softverbs
 
 PROGRAM = f"{BUILD}/tests/tool/scripted"
 LINE = re.compile(r"(\d\d:\d\d:\d\d\.\d{6}) (\d+)(?:/\d+)? (\w+)\((.*)\)(?: = (.*?))?(?:, (\d+) times more in)?( waits|(?: <(\d+) us>))")
+
+
+# The cases about a process that runs, in front of any libibverbs; for a program that is started around_test.py has a case.
+OF_CALLS = ("a_trace_joins_a_process_and_leaves_it", "a_program_does_not_care_that_its_trace_was_killed", "a_trace_ends_with_its_process",
+            "polls_that_find_nothing_are_counted", "a_poll_that_finds_nothing_is_no_line_of_its_own")
 
 
 def _lines(text):
@@ -32,7 +37,7 @@ def _of(lines, call):
 @contextlib.contextmanager
 def _running():
     """A process that sends a message to itself for each line, and what sends one."""
-    with subprocess.Popen([SOFTVERBS, "run", "--", PROGRAM, "lines"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    with subprocess.Popen([SOFTVERBS, *front(), "--", PROGRAM, "lines"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           env=cases.environment()) as process:
         def send():
             process.stdin.write(b"\n")

@@ -1,0 +1,202 @@
+#include "around/control.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/user.h"
+#include "ring/trace_control.h"
+#include "script/holds.h"
+#include "script/requests.h"
+#include "script/rules.h"
+#include "script/script.h"
+
+#undef ibv_get_device_list /* a macro of the header */
+
+static struct {
+    int socket;         /* -1: there is none */
+    struct stat status; /* the program may have closed the socket, and the number may be another file's */
+} listening = {.socket = -1};
+static _Atomic pid_t begun; /* the process that has the thread */
+
+/* -- answers */
+
+static void add_rules(const char *text, FILE *out)
+{
+    char why[512];
+    struct script *more = requests_read(text, out);
+    if (!more)
+        return;
+    script_choose(more, program_invocation_short_name);
+    if (script_holds_around(more, why, sizeof why))
+        requests_answer(out, rules_add(more));
+    else
+        requests_refuse(out, why);
+    free(more);
+}
+
+static void answer_inject(const char *request, FILE *out)
+{
+    static const char rules[] = "rules ";
+    if (!strncmp(request, rules, sizeof rules - 1)) {
+        add_rules(request + sizeof rules - 1, out);
+        return;
+    }
+    if (!strcmp(request, "clear"))
+        rules_clear();
+    requests_list(out);
+}
+
+static void answer_request(const char *request, FILE *out)
+{
+    if (!strncmp(request, REQUESTS_INJECT, sizeof REQUESTS_INJECT - 1))
+        answer_inject(request + sizeof REQUESTS_INJECT - 1, out);
+    else if (!strncmp(request, TRACE_REQUEST, sizeof TRACE_REQUEST - 1))
+        trace_answer(request + sizeof TRACE_REQUEST - 1, out);
+    else
+        requests_refuse(out, "a process of \"softverbs around\" knows no such request");
+}
+
+/* -- the socket */
+
+static bool is_of_user(int peer)
+{
+    struct ucred owner;
+    socklen_t size = sizeof owner;
+    return !getsockopt(peer, SOL_SOCKET, SO_PEERCRED, &owner, &size) && user_owns_process(owner.uid, owner.pid);
+}
+
+/* A peer that asks nothing, or does not read, keeps others waiting for that time at most. */
+static void set_patience(int peer)
+{
+    const struct timeval patience = {.tv_sec = 1};
+    setsockopt(peer, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    setsockopt(peer, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+}
+
+static void send_all(int peer, const char *text, size_t size)
+{
+    for (ssize_t sent; size; size -= (size_t)sent, text += sent) {
+        sent = send(peer, text, size < REQUESTS_PART ? size : REQUESTS_PART, MSG_NOSIGNAL);
+        if (sent <= 0)
+            break;
+    }
+}
+
+/* A peer that has given up was told so: what it asked must not come later. */
+static bool has_left(int peer)
+{
+    struct pollfd look = {.fd = peer, .events = POLLRDHUP};
+    return poll(&look, 1, 0);
+}
+
+static void serve(int peer)
+{
+    static char request[REQUESTS_MOST + 1];
+    char *text = NULL;
+    size_t size = 0;
+    set_patience(peer);
+    ssize_t length = is_of_user(peer) ? recv(peer, request, sizeof request - 1, 0) : -1;
+    FILE *out = length > 0 && !has_left(peer) ? open_memstream(&text, &size) : NULL;
+    if (!out)
+        return;
+    request[length] = 0;
+    answer_request(request, out);
+    fclose(out);
+    send_all(peer, text, size);
+    free(text);
+}
+
+static bool is_there(void)
+{
+    struct stat status;
+    return !fstat(listening.socket, &status) && status.st_dev == listening.status.st_dev &&
+           status.st_ino == listening.status.st_ino;
+}
+
+static void *run(void *unused)
+{
+    prctl(PR_SET_NAME, "softverbs-ctl");
+    while (is_there()) {
+        int peer = accept4(listening.socket, NULL, NULL, SOCK_CLOEXEC);
+        if (peer < 0 && errno != ECONNABORTED && errno != EINTR)
+            break;
+        if (peer >= 0) {
+            serve(peer);
+            close(peer);
+        }
+    }
+    return unused;
+}
+
+/* -1: there is no socket. */
+static int make_socket(void)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, REQUESTS_SOCKET, (long)getpid());
+    int made = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+    if (made >= 0 && !bind(made, (struct sockaddr *)&name, size) && !listen(made, 4) && !fstat(made, &listening.status))
+        return made;
+    if (made >= 0)
+        close(made);
+    return -1;
+}
+
+/* No signal of the program is for the thread. */
+static bool begin_thread(void)
+{
+    pthread_t thread;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool running = !pthread_create(&thread, NULL, run, NULL) && !pthread_detach(thread);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return running;
+}
+
+static void begin_once(void)
+{
+    int before = errno;
+    pid_t own = getpid(), last = atomic_load(&begun);
+    if (last != own && atomic_compare_exchange_strong(&begun, &last, own)) {
+        listening.socket = make_socket();
+        if (listening.socket >= 0 && !begin_thread())
+            close(listening.socket);
+    }
+    errno = before;
+}
+
+void control_forked(void)
+{
+    if (atomic_load(&begun) && listening.socket >= 0 && is_there())
+        close(listening.socket);
+    listening.socket = -1;
+}
+
+/* -- its beginning */
+
+static struct ibv_device **(*get_device_list)(int *);
+
+static struct ibv_device **list_devices(int *count)
+{
+    begin_once();
+    return get_device_list(count);
+}
+
+void control_begin(struct calls *calls)
+{
+    get_device_list = calls->ibv_get_device_list;
+    calls->ibv_get_device_list = list_devices;
+}

@@ -1,0 +1,125 @@
+#include "around/driven.h"
+
+#include "around/bottom.h"
+#include "around/held.h"
+#include "around/numbers.h"
+#include "calls/qp_types.h"
+#include "check/shadow/unfollow.h"
+#include "diag/log.h"
+
+#undef ibv_get_device_list /* a macro of the header */
+
+void (*driven_lead)(void);
+
+/* -- objects that are made */
+
+static _Thread_local const struct driven_asked *asked_for __attribute__((tls_model("initial-exec")));
+
+void driven_ask(const struct driven_asked *asked)
+{
+    asked_for = asked;
+}
+
+struct making {
+    const struct driven_asked *asked;
+    void *object, *attr;
+};
+
+static void *run_making(const void *context)
+{
+    const struct making *making = context;
+    return making->asked->make(making->object, making->attr, making->asked);
+}
+
+/* The object of the library that this thread has called, or of libibverbs. */
+#define MAKE(call, type, object_, attr_, plainly)                                                                      \
+    const struct driven_asked *asked = asked_for;                                                                      \
+    asked_for = NULL;                                                                                                  \
+    type made =                                                                                                        \
+        asked ? bottom_run(FRAME_##call, run_making, &(struct making){asked, (void *)(object_), attr_}) : (plainly)
+
+static struct calls plain;
+
+static void lead_names(void)
+{
+    if (driven_lead)
+        driven_lead();
+}
+
+static struct ibv_device **get_device_list(int *count)
+{
+    struct ibv_device **list = plain.ibv_get_device_list(count);
+    lead_names();
+    return list;
+}
+
+static struct ibv_context *open_of_driver(struct ibv_device *device)
+{
+    MAKE(ibv_open_device, struct ibv_context *, device, NULL, plain.ibv_open_device(device));
+    lead_names();
+    return made;
+}
+
+static struct ibv_cq_ex *create_cq_of_driver(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
+{
+    MAKE(ibv_create_cq_ex, struct ibv_cq_ex *, context, attr, plain.ibv_create_cq_ex(context, attr));
+    return made;
+}
+
+static struct ibv_qp *noted(struct ibv_qp *qp, const struct driven_asked *asked)
+{
+    if (qp && asked && !qp_type_name(qp->qp_type))
+        log_write(LOG_WARN, "queue pair 0x%x of %s has a type of its driver: the checker does not follow it",
+                  qp->qp_num, asked->function);
+    if (qp)
+        numbers_add(qp);
+    return qp;
+}
+
+static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+{
+    MAKE(ibv_create_qp_ex, struct ibv_qp *, context, attr, plain.ibv_create_qp_ex(context, attr));
+    return noted(made, asked);
+}
+
+static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+    MAKE(ibv_create_qp, struct ibv_qp *, pd, attr, plain.ibv_create_qp(pd, attr));
+    return noted(made, asked);
+}
+
+void driven_begin(struct calls *calls)
+{
+    plain = *calls;
+    calls->ibv_get_device_list = get_device_list;
+    calls->ibv_open_device = open_of_driver;
+    calls->ibv_create_cq_ex = create_cq_of_driver;
+    calls->ibv_create_qp_ex = create_qp_ex;
+    calls->ibv_create_qp = create_qp;
+}
+
+/* -- memory that is given */
+
+/* True: it was not said of this queue yet, and layers are there. */
+static bool is_news(void *handle, uint32_t number)
+{
+    if (bottom_is(bottom_around()))
+        return false;
+    struct held *held = held_find(HELD_GIVEN, handle);
+    if (held && held->given == number)
+        return false;
+    held = held ? held : held_begin(HELD_GIVEN, handle);
+    if (held)
+        held->given = number;
+    return true;
+}
+
+void driven_give(enum shadow_kind kind, void *handle, uint32_t number, const char *call)
+{
+    if (!handle || !is_news(handle, number))
+        return;
+    struct shadow named = {.kind = kind, .number = number};
+    log_write(LOG_WARN, "%s has given the program the memory of %s: what it does there is not seen", call,
+              SHADOW_NAMED(&named));
+    unfollow(kind, handle);
+}

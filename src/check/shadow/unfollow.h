@@ -1,0 +1,13 @@
+/* Objects of the program that the checker can't follow, since what the program does with them passes no call. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "check/shadow/shadow.h"
+
+/* Follows the object no longer, nor the queue pairs that use it. False: it was not followed. Takes the lock. */
+bool unfollow(enum shadow_kind, const void *handle);
+
+/* True: a completion queue of this new queue pair is not followed, or its type is a driver's own, whose work may end in
+ * any order. Under the lock. */
+bool unfollow_is_needed(const struct shadow *qp);
