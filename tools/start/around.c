@@ -15,6 +15,7 @@
 #include "script/script.h"
 #include "start/around.h"
 #include "start/become.h"
+#include "start/selftest.h"
 #include "start/told.h"
 #include "trace/trace.h"
 
@@ -25,16 +26,20 @@ static const enum setting holding[] = {SETTING_CHECK,          SETTING_CHECK_REP
                                        SETTING_INJECT,         SETTING_TRACE_RING,   SETTING_TRACE_CALLS};
 enum { HOLDING = sizeof holding / sizeof *holding };
 
-enum { OPTION_TRACE = PREPARE_OPTIONS_END, OPTION_TRACE_FILE };
+enum { OPTION_TRACE = PREPARE_OPTIONS_END, OPTION_TRACE_FILE, OPTION_SELFTEST };
 
-static const struct option own_options[] = {
-    {"trace", optional_argument, NULL, OPTION_TRACE}, VALUED("trace-file", OPTION_TRACE_FILE), {}};
+static const struct option own_options[] = {{"trace", optional_argument, NULL, OPTION_TRACE},
+                                            VALUED("trace-file", OPTION_TRACE_FILE),
+                                            {"selftest", optional_argument, NULL, OPTION_SELFTEST},
+                                            {}};
 
 /* The command's own options. */
 struct choice {
     bool traced;
     const char *calls, *trace_file; /* NULL: all, to standard error */
     bool told;                      /* the stories are printed after the program */
+    bool tests;                     /* the self-test runs, on this device or the first */
+    const char *device;
 };
 
 static bool holds(int option)
@@ -93,9 +98,12 @@ int around_option(const struct command *command, const struct option *options, i
 /* 0, or the exit status after a sentence. */
 static int take_option(const struct command *command, const struct option *options, int option, struct choice *choice)
 {
+    choice->tests |= option == OPTION_SELFTEST;
     choice->traced |= option == OPTION_TRACE || option == OPTION_TRACE_FILE;
     if (option == OPTION_TRACE)
         choice->calls = optarg;
+    else if (option == OPTION_SELFTEST)
+        choice->device = optarg;
     else if (option == OPTION_TRACE_FILE && !*optarg)
         return command_misused(command, "The value of --trace-file is empty. Leave the option out for stderr.");
     else if (option == OPTION_TRACE_FILE)
@@ -166,6 +174,9 @@ static int around(const struct command *command, int argc, char **argv)
     int option, status = 0;
     while (!status && (option = command_option(command, argc, argv, options)) != -1)
         status = take_option(command, options, option, &choice);
+    if (!status && choice.tests)
+        return optind == argc ? selftest_run(choice.device)
+                              : command_misused(command, "--selftest runs a program of its own.");
     if (!status && optind == argc)
         status = command_misused(command, "It needs a program to run.");
     if (!status)
@@ -187,6 +198,8 @@ const struct command around_command = {
             "  --story FILE      append the stories of queue pairs whose work fails, for\n"
             "                    \"softverbs why --from FILE\", which \"why --join A B\" joins\n"
             "                    with those of the other end; \"-\": print them at the end\n"
+            "  --selftest[=DEVICE]  let work fail in nine ways on a device of the machine, and\n"
+            "                    print what it says and what the layers see\n"
             "\n"
             "The program runs on the devices that it has without softverbs: a preloaded\n"
             "library is in front of its libibverbs, sees each call, and passes it on. No\n"

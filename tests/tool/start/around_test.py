@@ -150,6 +150,22 @@ def queues_that_a_drivers_library_gives_away_are_told_once():
         assert seen == ["ibv_open_device", "ibv_create_cq_ex", "ibv_create_qp_ex", "ibv_create_qp_ex", "ibv_create_qp"], (program, seen)
 
 
+def the_self_test_reports_how_each_cause_ends():
+    done = expect(_around("--selftest"), 0, None, b"")
+    said = done.stdout.decode()
+    for cause, status, word in (("right", "success", ""), ("wrong-key", "remote access error", "names no memory region"), ("wrong-address", "remote access error", "do not fit"),
+                                ("no-right", "remote access error", "IBV_ACCESS_REMOTE_WRITE"), ("no-receive", "RNR retry counter exceeded", "has no receive posted"),
+                                ("short-receive", "remote invalid request error", "has room for 256"), ("wrong-psn", "transport retry counter exceeded", "rq_psn must be"),
+                                ("nobody", "transport retry counter exceeded", "No file has a story"), ("flushed", "Work Request Flushed Error", "itself moved")):
+        part = re.search(rf"^{cause}: {status}, vendor_err .*?(?=^[a-z-]+: |^With)", said, re.M | re.S)
+        assert part and word in part[0] and part[0].count("Counters of the port") < 2, (cause, said)
+    assert re.search(r"^With the checker, which should be silent:\nright: success, .*\n\nWith a rule that turns the completion:\nright: transport retry counter exceeded, vendor_err 129 ", said, re.M), said
+    assert "has come to its end" in said, said
+    done = _around("--selftest=nowhere0")
+    assert done.returncode == 1 and b"nowhere0: No such device" in done.stdout, done
+    expect(_around("--selftest", "true"), 2, b"", [b"a program of its own"])
+
+
 def programs_end_in_any_way():
     """Cancelled in a wait, by _exit, with the library loaded twice, and with 10,000 queue pairs: no finding, and the status is theirs."""
     for mode, status in (("cancel", 0), ("exit", 7), ("fork", 0), ("twice", 0), ("many", 0)):
