@@ -47,10 +47,27 @@ def show_instructions():
         print(f"    {name:36} {count:24.0f}    budget {budgets[name]}")
 
 
+AROUND = ("run", "--", SOFTVERBS, "around")
+LAYERS = {
+    "around, off": ((*AROUND, "--"), ("run", "--"), "aim: the same"),
+    "around --check": ((*AROUND, "--check=notes", "--"), ("run", "--check=notes", "--"), "aim: at most 1.3"),
+}
+
+
+def show_layers():
+    """The cost of the layers in front of another libibverbs, which is softverbs' here, beside the library's own layers."""
+    for name, (around, inside, aim) in LAYERS.items():
+        there, here = budget.measure(SOFTVERBS, around), budget.measure(SOFTVERBS, inside)
+        print(f"Instructions of \"{name}\" beside softverbs {' '.join(inside[:-1])}; {aim}")
+        for what, count in there.items():
+            print(f"    {what:36} {count:24.0f} {here[what]:24.0f}    {count / here[what]:.2f}")
+
+
 def main():
     show_polling(measure(int(sys.argv[2]) if len(sys.argv) > 2 else 21))
     try:
         show_instructions()
+        show_layers()
     except Skip as why:
         print(f"not measured: {why}")
 

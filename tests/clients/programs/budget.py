@@ -41,8 +41,9 @@ def need_gcc():
         raise Skip(f"the budget is one of gcc's code, and this is {compiler}'s")
 
 
-def run_callgrind(softverbs, operation, directory):
-    command = [softverbs, "run", "--", need("valgrind"), "--tool=callgrind", "--collect-atstart=no",
+def run_callgrind(softverbs, before, operation, directory):
+    """`before`: the words before the program."""
+    command = [softverbs, *before, need("valgrind"), "--tool=callgrind", "--collect-atstart=no",
                "--toggle-collect=count_*", *(f"--dump-after={name}" for name in FUNCTIONS),
                f"--callgrind-out-file={directory}/{operation}",
                os.path.join(os.path.dirname(softverbs), "bench/post"), operation]
@@ -67,12 +68,12 @@ def read_counts(directory, operation):
     return counts
 
 
-def measure(softverbs):
-    """Instructions of each thing that has a budget, by its name."""
+def measure(softverbs, before=("run", "--")):
+    """Instructions of each thing that has a budget, by its name; `before`: the command's words before the program."""
     found = {}
     with tempfile.TemporaryDirectory() as directory:
         for operation in ("write", "send"):
-            run_callgrind(softverbs, operation, directory)
+            run_callgrind(softverbs, before, operation, directory)
             for function, counts in read_counts(directory, operation).items():
                 if (operation, function) in NAMES:
                     found[NAMES[operation, function]] = sorted(counts)[-1 - DEARER]
