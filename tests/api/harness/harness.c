@@ -16,7 +16,7 @@
 #include "record.h"
 #include "remote_end.h"
 
-enum { CASE_SECONDS = 120 };
+enum { CASE_SECONDS = 120, END_SECONDS = 10 };
 
 #define LOG_NAME ".log" /* in the host's directory */
 
@@ -211,13 +211,35 @@ void harness_run(const char *name, void (*body)(const void *row), const void *ro
     fflush(stdout);
 }
 
+/* A line of /proc for each thread: its name, its state, its times on a processor (proc(5), stat), and where in the
+ * kernel it waits. The process ends soon, also where a lock of the C library is held here. */
+static void tell_threads(void)
+{
+    static const char *const files[] = {"stat", "wchan"};
+    char path[320], line[512];
+    signal(SIGALRM, SIG_DFL);
+    alarm(END_SECONDS);
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *task; tasks && (task = readdir(tasks));)
+        for (unsigned at = 0; at < 2 && *task->d_name != '.'; at++) {
+            snprintf(path, sizeof path, "/proc/self/task/%s/%s", task->d_name, files[at]);
+            FILE *file = fopen(path, "r");
+            if (file && fgets(line, sizeof line, file))
+                printf("# thread %s, %s: %.*s\n", task->d_name, files[at], (int)strcspn(line, "\n"), line);
+            if (file)
+                fclose(file);
+        }
+    fflush(stdout);
+}
+
 static void on_alarm(int signal)
 {
     static const char text[] = "\nBail out! The case hangs: ";
     ssize_t ignored = write(1, text, sizeof text - 1);
     ignored = write(1, harness.name, strlen(harness.name));
     ignored = write(1, "\n", 1);
-    (void)ignored;
+    (void)ignored, (void)signal;
+    tell_threads();
     _exit(1);
 }
 
