@@ -88,7 +88,7 @@ adverse:
 around:
 	@tools/build/build.sh --again build -Dtests=true
 	@SOFTVERBS_BUILD=build tools/build/own_directory.sh python3 tests/check/rules_test.py --around --all
-	@for test in disturb/script disturb/inject watch/trace; do SOFTVERBS_BUILD=build tools/build/own_directory.sh python3 tests/tool/$${test}_test.py --around || exit 1; done
+	@for test in disturb/script disturb/inject disturb/sweep watch/trace; do SOFTVERBS_BUILD=build tools/build/own_directory.sh python3 tests/tool/$${test}_test.py --around || exit 1; done
 
 # Rules that come beside begun work; three quarters of an hour, or WORDS of a row. Stopped, it goes on where it was.
 rules:

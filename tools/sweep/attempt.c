@@ -97,11 +97,11 @@ int attempts_signal(void)
 
 /* --- a run */
 
-/* The arguments of this command's `run` with the program, in an array to free; NULL: no memory. */
+/* The arguments of this command's `run` or `around` with the program, in an array to free; NULL: no memory. */
 static const char **make_arguments(const struct attempt *attempt, const char *log)
 {
     const char *level = attempt->adverse && *attempt->adverse ? "info" : "warn";
-    const char *const begin[] = {"softverbs", "run", "--log", level, "--log-file", log};
+    const char *const begin[] = {"softverbs", attempt->around ? "around" : "run", "--log", level, "--log-file", log};
     enum { BEGIN = sizeof begin / sizeof *begin, RULE = 3 };
     size_t count = BEGIN, program = 0;
     while (attempt->program[program])

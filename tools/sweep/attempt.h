@@ -1,4 +1,4 @@
-/* A run of a program under `softverbs run`, with a rule of a script or an adverse list. */
+/* A run of a program under `softverbs run` or `softverbs around`, with a rule of a script or an adverse list. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,6 +23,7 @@ enum { ATTEMPT_FAULT = 160 };
 
 struct attempt {
     char **program;
+    bool around;         /* by `softverbs around` */
     const char *rule;    /* NULL: no rule */
     const char *adverse; /* the list of SOFTVERBS_ADVERSE; "": it is unset; NULL: as this command has it */
     unsigned seconds;    /* until it is killed, with all that it has started in its group */

@@ -21,6 +21,7 @@ enum { RULE_MOST = 1 << 14, RUNS_MOST = 1000, SECONDS_LEAST = 5, SECONDS_FACTOR 
 
 struct sweep {
     char **program;
+    bool around;
     const char *error; /* name of the errno with which calls fail */
     bool of[SWEEP_KINDS];
     unsigned seconds; /* after which a run hangs; 0: by the run without faults */
@@ -106,6 +107,7 @@ static bool time_is_up(const struct sweep *sweep)
 static bool run(struct sweep *sweep, struct attempt *attempt)
 {
     attempt->program = sweep->program;
+    attempt->around = sweep->around;
     attempt->wait = show_progress;
     counting_clear(&sweep->counting);
     return attempt_run(attempt);
@@ -277,9 +279,16 @@ static unsigned read_number(const char *text)
 
 static int sweep(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {OPTION("calls", 'c'), OPTION("completions", 'o'), OPTION("events", 'e'),
-                                            VALUED("error", 'r'), VALUED("timeout", 't'),     VALUED("most", 'm'),
-                                            VALUED("junit", 'j'), VALUED("resume", 's'),      VALUED("seconds", 'l'),
+    static const struct option options[] = {OPTION("calls", 'c'),
+                                            OPTION("completions", 'o'),
+                                            OPTION("events", 'e'),
+                                            VALUED("error", 'r'),
+                                            VALUED("timeout", 't'),
+                                            VALUED("most", 'm'),
+                                            VALUED("junit", 'j'),
+                                            VALUED("resume", 's'),
+                                            VALUED("seconds", 'l'),
+                                            OPTION("around", 'a'),
                                             OPTIONS_END};
     struct sweep wanted = {.error = "ENOMEM", .most = RUNS_MOST};
     const char *junit = NULL, *state = NULL;
@@ -288,6 +297,7 @@ static int sweep(const struct command *command, int argc, char **argv)
         wanted.of[SWEEP_CALLS] |= option == 'c';
         wanted.of[SWEEP_COMPLETIONS] |= option == 'o';
         wanted.of[SWEEP_EVENTS] |= option == 'e';
+        wanted.around |= option == 'a';
         wanted.error = option == 'r' ? optarg : wanted.error;
         junit = option == 'j' ? optarg : junit;
         state = option == 's' ? optarg : state;
@@ -302,6 +312,8 @@ static int sweep(const struct command *command, int argc, char **argv)
         return command_misused(command, "\"%s\" is no errno that scripts know, such as ENOMEM.", wanted.error);
     if (optind == argc)
         return command_misused(command, "It needs a program.");
+    if (wanted.around && wanted.of[SWEEP_EVENTS])
+        return command_misused(command, "--events is for the devices of \"softverbs run\".");
     if (!wanted.of[SWEEP_CALLS] && !wanted.of[SWEEP_COMPLETIONS] && !wanted.of[SWEEP_EVENTS])
         wanted.of[SWEEP_CALLS] = true;
     wanted.program = argv + optind;
@@ -326,6 +338,8 @@ const struct command sweep_command = {
             "  --completions     the same with work, which ends in IBV_WC_RETRY_EXC_ERR\n"
             "  --events          the same with events of completion queues, which come once\n"
             "                    more without a completion; the program must end with 0 then\n"
+            "  --around          run the program by \"softverbs around\", on this machine's\n"
+            "                    RDMA devices: calls and completions alone\n"
             "  --error NAME      fail calls with this errno instead of ENOMEM\n"
             "  --timeout SECONDS take a run for hung after this time, by default ten times\n"
             "                    the time of a run without a fault, and five seconds\n"

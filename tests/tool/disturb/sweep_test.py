@@ -18,10 +18,12 @@ from patience import patience, until
 
 PROGRAM = f"{BUILD}/tests/tool/swept"
 CALLS = 8  # of the program, each may fail
+OF_CALLS = ("a_crash_a_hang_and_a_silent_loss_are_found", "the_mended_twin_has_none")
+SWEEP = ("run", "-q", "--", SOFTVERBS, "sweep", "--around") if cases.AROUND else ("sweep",)
 
 
 def _lines(*arguments, status=1):
-    return expect(softverbs("sweep", *arguments), status, None, b"").stdout.decode().splitlines()
+    return expect(softverbs(*SWEEP, *arguments), status, None, b"").stdout.decode().splitlines()
 
 
 def a_crash_a_hang_and_a_silent_loss_are_found():
