@@ -252,7 +252,7 @@ static enum reason reason_of(const struct shadow *qp, const struct wqe *wqe, enu
                                           [IBV_WC_REM_OP_ERR] = REASON_REMOTE_OPERATION,
                                           [IBV_WC_BAD_RESP_ERR] = REASON_BAD_RESPONSE};
     enum reason reason = status < sizeof reasons / sizeof *reasons ? reasons[status] : 0;
-    if (status == IBV_WC_LOC_PROT_ERR)
+    if (status == IBV_WC_LOC_PROT_ERR || status == IBV_WC_LOC_QP_OP_ERR) /* rxe of Linux 6.1 */
         reason = judge_buffers(qp, wqe, memory);
     if (status == IBV_WC_LOC_LEN_ERR && wqe->flags & WQE_RECEIVE)
         reason = REASON_RECEIVE_TOO_SHORT;

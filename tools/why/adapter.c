@@ -135,7 +135,9 @@ static bool meets_receive(const struct story_end *own, const struct story_end *p
         return false;
     bool too_short = there == REASON_RECEIVE_TOO_SHORT && own->error.length.value > peer->receive.room.value;
     bool no_memory = there >= REASON_RECEIVE_KEY_UNKNOWN && there <= REASON_RECEIVE_PERMISSION;
-    return (reason == REASON_REMOTE_INVALID_REQUEST && too_short) || (reason == REASON_REMOTE_OPERATION && no_memory);
+    bool operation =
+        reason == REASON_REMOTE_OPERATION; /* rxe of Linux 6.1 says it of a receive that is too short, too */
+    return (reason == REASON_REMOTE_INVALID_REQUEST && too_short) || (operation && (too_short || no_memory));
 }
 
 void adapter_judge(const struct story_end *own, struct story_end *peer)
