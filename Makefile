@@ -84,11 +84,10 @@ adverse:
 	@tools/build/build.sh --again build -Dtests=true
 	@tests/adverse/evidence.py $(PART) $(WORDS)
 
-# Each case of the checker's rules around another libibverbs, which is softverbs' own; `make check` has one of each rule.
+# Each case of the checker's rules around another libibverbs, which is softverbs' own; `make check` has one of each rule, and the cases of calls.
 around:
 	@tools/build/build.sh --again build -Dtests=true
 	@SOFTVERBS_BUILD=build tools/build/own_directory.sh python3 tests/check/rules_test.py --around --all
-	@for test in disturb/script disturb/inject disturb/sweep watch/trace; do SOFTVERBS_BUILD=build tools/build/own_directory.sh python3 tests/tool/$${test}_test.py --around || exit 1; done
 
 # Rules that come beside begun work; three quarters of an hour, or WORDS of a row. Stopped, it goes on where it was.
 rules:

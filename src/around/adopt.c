@@ -44,13 +44,12 @@ CALLS_CHANGER static void change_context(struct calls_holder *holder, const stru
 #include "calls/verbs.def"
 }
 
+/* A layer gets the calls for operations, too, that the queue pair was made without. */
 CALLS_CHANGER static void change_qp(struct calls_holder *holder, const struct calls_change *change)
 {
     struct held *held = container_of(holder, struct held, holder);
     struct ibv_qp_ex *qp = held->object;
-#define BUILDER(type, name, parameters, arguments)                                                                     \
-    if (qp->name)                                                                                                      \
-        CALLS_CHANGE(change, qp->name, ibv_##name, held->qp.name);
+#define BUILDER(type, name, parameters, arguments) CALLS_CHANGE(change, qp->name, ibv_##name, held->qp.name);
 #include "calls/verbs.def"
 }
 
@@ -153,6 +152,8 @@ static int destroy_qp(struct ibv_qp *qp)
 static int change_state(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
     int error = plain.ibv_modify_qp(qp, attr, mask);
+    if (!error)
+        numbers_note(qp, attr, mask);
     if (!error && mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET)
         turned_forget(qp);
     return error;

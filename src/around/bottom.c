@@ -108,10 +108,12 @@ static void restore(void *before)
     {                                                                                                                  \
         return HELD_##object(FIRST arguments).member arguments;                                                        \
     }
+/* A queue pair that was made without the operation has no function for it. */
 #define BUILDER(type, name, parameters, arguments)                                                                     \
     static type bottom_ibv_##name parameters                                                                           \
     {                                                                                                                  \
-        return held_find(HELD_QP, FIRST arguments)->qp.name arguments;                                                 \
+        const struct held *held = held_find(HELD_QP, FIRST arguments);                                                 \
+        return held->qp.name ? held->qp.name arguments : (type)0;                                                      \
     }
 #define ITERATOR(type, name, parameters, arguments)                                                                    \
     static type bottom_ibv_##name parameters                                                                           \
@@ -158,6 +160,11 @@ const struct calls *bottom_around(void)
 {
     const struct calls *top = is_nested() ? NULL : calls_around();
     return top ? top : &bottom;
+}
+
+const struct calls *bottom_own(void)
+{
+    return &bottom;
 }
 
 bool bottom_is_inside(void)

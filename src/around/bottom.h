@@ -14,6 +14,9 @@ const struct calls *bottom_around(void);
 /* True: these are the functions of no layer. */
 bool bottom_is(const struct calls *);
 
+/* The functions of no layer. */
+const struct calls *bottom_own(void);
+
 /* True: the library, or a driver's, has made the call, for a call of the program that is under way in this thread. */
 bool bottom_is_inside(void);
 

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <rdma/rdma_cma.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,6 +17,13 @@ struct connection {
     struct rdma_cm_id *listener, *client, *server;
     struct rdma_cm_event *request; /* not acknowledged */
 };
+
+/* Of a device. */
+static const char *address(void)
+{
+    const char *given = getenv("MISTAKES_ADDRESS");
+    return given ? given : "127.0.0.1";
+}
 
 static struct rdma_cm_event *fetch(struct rdma_event_channel *channel, enum rdma_cm_event_type type)
 {
@@ -31,7 +39,7 @@ static void pass(struct rdma_event_channel *channel, enum rdma_cm_event_type typ
 
 static void listen_on(struct connection *connection)
 {
-    struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = inet_addr(address())};
     MUST(connection->passive = rdma_create_event_channel());
     MUST(!rdma_create_id(connection->passive, &connection->listener, NULL, RDMA_PS_TCP));
     MUST(!rdma_bind_addr(connection->listener, (struct sockaddr *)&any) && !rdma_listen(connection->listener, 1));
@@ -46,7 +54,7 @@ static void make_qp(struct rdma_cm_id *id)
 
 static void resolve(struct rdma_event_channel *channel, struct rdma_cm_id *id, uint16_t port)
 {
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = port};
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = inet_addr(address()), .sin_port = port};
     MUST(!rdma_resolve_addr(id, NULL, (struct sockaddr *)&to, LONG));
     pass(channel, RDMA_CM_EVENT_ADDR_RESOLVED);
     MUST(!rdma_resolve_route(id, LONG));
@@ -310,7 +318,7 @@ static void connect_synchronously(enum loopback_variant variant)
     char port[8];
     listen_on(&connection);
     snprintf(port, sizeof port, "%u", ntohs(rdma_get_src_port(connection.listener)));
-    MUST(!rdma_getaddrinfo("127.0.0.1", port, &hints, &found) && !rdma_create_ep(&id, found, NULL, &attr));
+    MUST(!rdma_getaddrinfo(address(), port, &hints, &found) && !rdma_create_ep(&id, found, NULL, &attr));
     rdma_freeaddrinfo(found);
     rdma_destroy_ep(id);
     MUST(connection.active = rdma_create_event_channel());

@@ -69,8 +69,8 @@ BUSY = "a thread that waits, or ends a wait in time, gets no processor on a busy
 AROUND = "--around" in sys.argv
 # The rules that ask what only softverbs' own devices know, and cases whose program needs such a device: around another libibverbs
 # they find nothing, and docs/reference/around.md says so.
-NOT_AROUND = ("access-differs", "not-drained", "peers-disagree", "receive-buffer-written", "receive-missing", "receives-ran-out", "touched-early")
-OWN_ALONE = (("awaits-gone", "neighbour"), ("destroyed-inside", "neighbour"), ("never-polled", "neighbour"), ("use-after-destroy", "neighbour"))
+NOT_AROUND = ("not-drained", "receive-buffer-written", "receive-missing", "receives-ran-out", "touched-early")
+OWN_ALONE = (("awaits-gone", "neighbour"), ("destroyed-inside", "neighbour"), ("never-polled", "neighbour"), ("peers-disagree", "neighbour"), ("use-after-destroy", "neighbour"))
 
 
 # The rules that report it instead when the rule is off.
