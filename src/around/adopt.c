@@ -1,6 +1,7 @@
 #include "around/adopt.h"
 
 #include "around/bottom.h"
+#include "around/driven.h"
 #include "around/held.h"
 #include "around/numbers.h"
 #include "around/turned.h"
@@ -120,6 +121,7 @@ static struct ibv_context *import_device(int fd)
 static int close_device(struct ibv_context *context)
 {
     struct held *held = held_end(HELD_CONTEXT, context);
+    turned_close(context);
     return ended(plain.ibv_close_device(context), held, change_context);
 }
 
@@ -141,21 +143,26 @@ static struct ibv_qp_ex *qp_to_qp_ex(struct ibv_qp *qp)
 static int destroy_qp(struct ibv_qp *qp)
 {
     struct held *held = held_end(HELD_QP, qp);
-    numbers_remove(qp);
-    turned_forget(qp);
+    struct numbered *numbered = numbers_remove(qp);
+    turned_leave(qp);
     int error = ended(plain.ibv_destroy_qp(qp), held, change_qp);
-    if (error)
-        numbers_add(qp);
+    turned_left(qp, !error);
+    if (!error)
+        driven_end(qp);
+    numbers_end_removal(numbered, error);
     return error;
 }
 
 static int change_state(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
+    bool leaves = mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET;
+    if (leaves)
+        turned_leave(qp);
     int error = plain.ibv_modify_qp(qp, attr, mask);
+    if (leaves)
+        turned_left(qp, !error);
     if (!error)
         numbers_note(qp, attr, mask);
-    if (!error && mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET)
-        turned_forget(qp);
     return error;
 }
 
@@ -204,6 +211,7 @@ static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq
 static int destroy_cq(struct ibv_cq *cq)
 {
     struct held *held = held_end(HELD_CQ, cq);
+    driven_end(cq);
     return ended(plain.ibv_destroy_cq(cq), held, change_cq);
 }
 

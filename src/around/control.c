@@ -1,6 +1,8 @@
 #include "around/control.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -11,10 +13,13 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/text/text.h"
 #include "base/user.h"
 #include "ring/trace_control.h"
 #include "script/holds.h"
@@ -125,19 +130,65 @@ static bool is_there(void)
            status.st_ino == listening.status.st_ino;
 }
 
+/* True: this thread is the only one that has not ended. A process whose threads have all ended ends (pthread_exit(3)).
+ */
+static bool is_alone(void)
+{
+    char path[64], stat[512];
+    unsigned others = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *task; tasks && (task = readdir(tasks));) {
+        snprintf(path, sizeof path, "/proc/self/task/%.20s/stat", task->d_name);
+        bool other = *task->d_name != '.' && atoi(task->d_name) != (int)syscall(SYS_gettid);
+        const char *name_end = other && text_read_at(AT_FDCWD, path, stat, sizeof stat) ? strrchr(stat, ')') : NULL;
+        others += name_end && strncmp(name_end, ") Z", 3) != 0 && strncmp(name_end, ") X", 3) != 0;
+    }
+    if (tasks)
+        closedir(tasks);
+    return tasks && !others;
+}
+
+/* False: the socket can't be used any more. */
+static bool serve_one(void)
+{
+    int peer = accept4(listening.socket, NULL, NULL, SOCK_CLOEXEC);
+    if (peer >= 0) {
+        serve(peer);
+        close(peer);
+        return true;
+    }
+    bool lacks = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+    if (lacks)
+        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    return lacks || errno == EINTR || errno == EAGAIN || errno == ECONNABORTED;
+}
+
 static void *run(void *unused)
 {
+    enum { LOOK_MILLISECONDS = 10000 };
+    bool good = true;
     prctl(PR_SET_NAME, "softverbs-ctl");
-    while (is_there()) {
-        int peer = accept4(listening.socket, NULL, NULL, SOCK_CLOEXEC);
-        if (peer < 0 && errno != ECONNABORTED && errno != EINTR)
-            break;
-        if (peer >= 0) {
-            serve(peer);
-            close(peer);
-        }
+    while (good && is_there()) {
+        struct pollfd wait = {.fd = listening.socket, .events = POLLIN};
+        int ready = poll(&wait, 1, LOOK_MILLISECONDS);
+        if (!ready && is_alone())
+            exit(0);
+        good = ready <= 0 || serve_one();
     }
+    if (is_there())
+        close(listening.socket);
+    atomic_store(&begun, 0); /* the next look for devices begins anew */
     return unused;
+}
+
+/* A number that a program which counts on the lowest ones does not miss. */
+static int moved_up(int made)
+{
+    enum { HIGH = 200 };
+    int high = fcntl(made, F_DUPFD_CLOEXEC, HIGH);
+    if (high >= 0)
+        close(made);
+    return high >= 0 ? high : made;
 }
 
 /* -1: there is no socket. */
@@ -145,10 +196,10 @@ static int make_socket(void)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, REQUESTS_SOCKET, (long)getpid());
-    int made = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    int made = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
     if (made >= 0 && !bind(made, (struct sockaddr *)&name, size) && !listen(made, 4) && !fstat(made, &listening.status))
-        return made;
+        return moved_up(made);
     if (made >= 0)
         close(made);
     return -1;

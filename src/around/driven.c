@@ -3,6 +3,7 @@
 #include "around/bottom.h"
 #include "around/held.h"
 #include "around/numbers.h"
+#include "base/settings.h"
 #include "calls/qp_types.h"
 #include "check/shadow/unfollow.h"
 #include "diag/log.h"
@@ -13,11 +14,20 @@ void (*driven_lead)(void);
 
 /* -- objects that are made */
 
-static _Thread_local const struct driven_asked *asked_for __attribute__((tls_model("initial-exec")));
+/* A function whose call was left by longjmp(3) is of another call (`instead`), or of the same arguments. */
+static _Thread_local struct driven_asked asked_for __attribute__((tls_model("initial-exec")));
 
 void driven_ask(const struct driven_asked *asked)
 {
-    asked_for = asked;
+    asked_for = asked ? *asked : (struct driven_asked){0};
+}
+
+/* What this thread has asked of this call; its `make` is NULL if it is libibverbs' own. */
+static struct driven_asked take_asked(enum frame_call call)
+{
+    struct driven_asked asked = asked_for.instead == call ? asked_for : (struct driven_asked){0};
+    asked_for = (struct driven_asked){0};
+    return asked;
 }
 
 struct making {
@@ -33,10 +43,9 @@ static void *run_making(const void *context)
 
 /* The object of the library that this thread has called, or of libibverbs. */
 #define MAKE(call, type, object_, attr_, plainly)                                                                      \
-    const struct driven_asked *asked = asked_for;                                                                      \
-    asked_for = NULL;                                                                                                  \
-    type made =                                                                                                        \
-        asked ? bottom_run(FRAME_##call, run_making, &(struct making){asked, (void *)(object_), attr_}) : (plainly)
+    const struct driven_asked asked = take_asked(FRAME_##call);                                                        \
+    type made = asked.make ? bottom_run(FRAME_##call, run_making, &(struct making){&asked, (void *)(object_), attr_})  \
+                           : (plainly)
 
 static struct calls plain;
 
@@ -66,12 +75,12 @@ static struct ibv_cq_ex *create_cq_of_driver(struct ibv_context *context, struct
     return made;
 }
 
-static struct ibv_qp *noted(struct ibv_qp *qp, const struct driven_asked *asked)
+static struct ibv_qp *noted(struct ibv_qp *qp, const char *function)
 {
-    if (qp && asked && !qp_type_name(qp->qp_type))
+    if (qp && function && !qp_type_name(qp->qp_type) && setting_environment(SETTING_CHECK))
         log_write(LOG_WARN, "queue pair 0x%x of %s has a type of its driver: the checker does not follow it",
-                  qp->qp_num, asked->function);
-    if (qp)
+                  qp->qp_num, function);
+    if (qp && !bottom_is_inside())
         numbers_add(qp);
     return qp;
 }
@@ -79,13 +88,13 @@ static struct ibv_qp *noted(struct ibv_qp *qp, const struct driven_asked *asked)
 static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
     MAKE(ibv_create_qp_ex, struct ibv_qp *, context, attr, plain.ibv_create_qp_ex(context, attr));
-    return noted(made, asked);
+    return noted(made, asked.function);
 }
 
 static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
     MAKE(ibv_create_qp, struct ibv_qp *, pd, attr, plain.ibv_create_qp(pd, attr));
-    return noted(made, asked);
+    return noted(made, asked.function);
 }
 
 void driven_begin(struct calls *calls)
@@ -106,7 +115,7 @@ static bool is_news(void *handle, uint32_t number)
     if (bottom_is(bottom_around()))
         return false;
     struct held *held = held_find(HELD_GIVEN, handle);
-    if (held && held->given == number)
+    if (held && held->given == number && number)
         return false;
     held = held ? held : held_begin(HELD_GIVEN, handle);
     if (held)
@@ -116,10 +125,17 @@ static bool is_news(void *handle, uint32_t number)
 
 void driven_give(enum shadow_kind kind, void *handle, uint32_t number, const char *call)
 {
-    if (!handle || !is_news(handle, number))
-        return;
     struct shadow named = {.kind = kind, .number = number};
-    log_write(LOG_WARN, "%s has given the program the memory of %s: what it does there is not seen", call,
-              SHADOW_NAMED(&named));
-    unfollow(kind, handle);
+    if (handle && is_news(handle, number))
+        log_write(LOG_WARN, "%s has given the program the memory of %s: what it does there is not seen", call,
+                  SHADOW_NAMED(&named));
+    if (handle)
+        unfollow(kind, handle);
+}
+
+void driven_end(const void *handle)
+{
+    struct held *held = held_find(HELD_GIVEN, handle);
+    if (held)
+        held->given = 0;
 }

@@ -3,6 +3,7 @@
  * layers see no work there any more: the log says so once for each queue, and the checker follows it no longer. */
 #pragma once
 
+#include "around/frame.h"
 #include "calls/calls.h"
 #include "check/shadow/shadow.h"
 
@@ -18,12 +19,16 @@ extern void (*driven_lead)(void);
 struct driven_asked {
     void *own;
     uint32_t number;
+    enum frame_call instead; /* the call of libibverbs */
     const char *function;
     void *(*make)(void *object, void *attr, const struct driven_asked *);
 };
 
-/* The next object that this thread makes is made by this function; NULL: by libibverbs. */
+/* The next object that this thread makes by `instead` is made by this function; NULL: by libibverbs. */
 void driven_ask(const struct driven_asked *);
+
+/* A queue of this address was destroyed. */
+void driven_end(const void *handle);
 
 /* The function has given the program the memory of this queue, unless `handle` is NULL. Thread-safe. */
 void driven_give(enum shadow_kind, void *handle, uint32_t number, const char *function);

@@ -1,11 +1,12 @@
 /* The functions of drivers' libraries that a preloaded library has in front of their own. */
 #include <errno.h>
-#include <stdatomic.h>
 
 #include "around/begin.h"
 #include "around/bottom.h"
 #include "around/driven.h"
 #include "around/names.h"
+#include "base/static_lock.h"
+#include "check/shadow/unfollow.h"
 #include "diag/log.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -21,6 +22,7 @@ struct driven_pair {
 #define GIVEN(library, type, name, parameters, arguments)                                                              \
     static type(*real_##name) parameters;                                                                              \
     type name parameters;
+#define RETURNED GIVEN
 #include "around/driven.def"
 #define MADE(library, type, name, instead, parameters, arguments, call, ...) type name parameters;
 #include "around/driven.def"
@@ -31,6 +33,7 @@ struct driven_pair {
 #define LIBRARY_efa(row)
 #define MADE(library, type, name, instead, parameters, arguments, call, ...) LIBRARY_##library(FUNCTION_IN(name))
 #define GIVEN(library, type, name, parameters, arguments) LIBRARY_##library(FUNCTION_IN(name))
+#define RETURNED GIVEN
 static const struct names_function of_mlx5[] = {
 #include "around/driven.def"
     {}};
@@ -40,21 +43,26 @@ static const struct names_function of_mlx5[] = {
 #define LIBRARY_efa(row) row
 #define MADE(library, type, name, instead, parameters, arguments, call, ...) LIBRARY_##library(FUNCTION_IN(name))
 #define GIVEN(library, type, name, parameters, arguments) LIBRARY_##library(FUNCTION_IN(name))
+#define RETURNED GIVEN
 static const struct names_function of_efa[] = {
 #include "around/driven.def"
     {}};
 
-static void lead(atomic_bool *led, const char *library, const struct names_function *functions)
+MUTEX_STATIC(leading, LOCK_AROUND);
+
+static void lead(bool *led, const char *library, const struct names_function *functions)
 {
-    if (!atomic_exchange(led, true) && !names_lead(library, functions))
-        atomic_store(led, false);
+    lock_assert_held(&leading);
+    *led = *led || names_lead(library, functions);
 }
 
 static void lead_all(void)
 {
-    static atomic_bool mlx5, efa;
+    static bool mlx5, efa;
+    mutex_take(&leading);
     lead(&mlx5, "libmlx5.so.1", of_mlx5);
     lead(&efa, "libefa.so.1", of_efa);
+    mutex_release(&leading);
 }
 
 /* Returns from a function that is in front of none of a library. */
@@ -67,7 +75,7 @@ static void lead_all(void)
 
 /* -- objects that are made */
 
-#define MADE(library, type, name, instead, parameters, arguments, call, ...)                                           \
+#define MADE(library, type, name, instead_, parameters, arguments, call, ...)                                          \
     static void *make_##name(void *object, void *attr, const struct driven_asked *asked)                               \
     {                                                                                                                  \
         (void)attr, (void)asked;                                                                                       \
@@ -76,11 +84,25 @@ static void lead_all(void)
     EXPORT type name parameters                                                                                        \
     {                                                                                                                  \
         NEED(name, NULL);                                                                                              \
-        const struct driven_asked asked = {__VA_ARGS__, .function = #name, .make = make_##name};                       \
+        const struct driven_asked asked = {__VA_ARGS__, .instead = FRAME_##instead_, .function = #name,                \
+                                           .make = make_##name};                                                       \
         const struct calls *calls = begin_around();                                                                    \
         driven_ask(&asked);                                                                                            \
-        type made = BOTTOM_CALL(pointer, instead, calls, arguments);                                                   \
+        type made = BOTTOM_CALL(pointer, instead_, calls, arguments);                                                  \
         driven_ask(NULL); /* a layer has refused the call */                                                           \
+        return made;                                                                                                   \
+    }
+#include "around/driven.def"
+
+/* -- objects that are not followed, which may have the address of an earlier one that was */
+
+#define RETURNED(library, type, name, parameters, arguments)                                                           \
+    EXPORT type name parameters                                                                                        \
+    {                                                                                                                  \
+        NEED(name, NULL);                                                                                              \
+        type made = real_##name arguments;                                                                             \
+        if (made)                                                                                                      \
+            unfollow_address(made);                                                                                    \
         return made;                                                                                                   \
     }
 #include "around/driven.def"

@@ -63,19 +63,12 @@ static bool is_default(const struct table *table, size_t at)
     return table->symbols[at].st_shndx != SHN_UNDEF && !(table->versions[at] & HIDDEN);
 }
 
-static void lead_symbol(const struct table *table, size_t at, const struct names_function *function)
-{
-    if (function->library)
-        *function->library = (void *)(table->base + table->symbols[at].st_value);
-    table->symbols[at].st_value = (uintptr_t)function->ours - table->base;
-}
-
 static void lead(const struct table *table, size_t count, const struct names_function *functions)
 {
     for (size_t at = 1; at < count; at++)
         for (const struct names_function *function = functions; function->name; function++)
             if (is_default(table, at) && !strcmp(table->strings + table->symbols[at].st_name, function->name))
-                lead_symbol(table, at, function);
+                table->symbols[at].st_value = (uintptr_t)function->ours - table->base;
 }
 
 /* The segment with the table, which old linkers put beside code. */
@@ -120,6 +113,9 @@ bool names_lead(const char *library, const struct names_function *functions)
     int before = errno;
     struct link_map *map = NULL;
     void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+    for (const struct names_function *function = functions; handle && function->name; function++)
+        if (function->library)
+            *function->library = dlsym(handle, function->name);
     if (handle &&
         (dlinfo(handle, RTLD_DI_LINKMAP, &map) || !find_table(map, &table) || !lead_library(&table, functions)))
         log_write(LOG_WARN, "the table of symbols of %s can't be changed: what a program finds by dlsym(3) is not seen",

@@ -53,14 +53,25 @@ static struct numbered *find_qp(const struct ibv_qp *qp)
     return numbered && numbered->qp == qp ? numbered : NULL;
 }
 
-void numbers_remove(const struct ibv_qp *qp)
+struct numbered *numbers_remove(const struct ibv_qp *qp)
 {
     mutex_take(&numbering);
     struct numbered *numbered = find_qp(qp);
     if (numbered)
         hash_remove(&numbered->by_number);
     mutex_release(&numbering);
-    free(numbered);
+    return numbered;
+}
+
+void numbers_end_removal(struct numbered *numbered, bool there)
+{
+    if (!numbered || !there) {
+        free(numbered);
+        return;
+    }
+    mutex_take(&numbering);
+    hash_add(&all, &numbered->by_number, numbered->qp->qp_num);
+    mutex_release(&numbering);
 }
 
 struct ibv_qp *numbers_find(const struct ibv_context *context, uint32_t number)

@@ -6,9 +6,14 @@
 
 #include "calls/questions.h"
 
-/* A new queue pair; one that is about to be destroyed. Without memory it is not found. */
+struct numbered;
+
+/* A new queue pair. Without memory it is not found. */
 void numbers_add(struct ibv_qp *);
-void numbers_remove(const struct ibv_qp *);
+
+/* It is about to be destroyed, and not found any more; then whether it is there again. */
+struct numbered *numbers_remove(const struct ibv_qp *);
+void numbers_end_removal(struct numbered *, bool there);
 
 /* The queue pair of this number of the context's device, or NULL. */
 struct ibv_qp *numbers_find(const struct ibv_context *, uint32_t number);

@@ -17,4 +17,5 @@ const struct script_reach around_reach = {.device = device_of,
                                           .post_recv = turned_post_recv,
                                           .post_srq_recv = turned_post_srq_recv,
                                           .build_begin = turned_build_begin,
-                                          .build = turned_build};
+                                          .build_end = turned_build_end,
+                                          .prepare = turned_prepare};

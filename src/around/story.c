@@ -367,6 +367,12 @@ static void end_object(struct shadow *object, uint64_t began)
     free(story);
 }
 
+static void end_qp(struct shadow *qp)
+{
+    tell_last(qp);
+    end_object(qp, 0);
+}
+
 static void before_end(struct shadow *object)
 {
     if (object->kind == SHADOW_QP)
@@ -388,6 +394,7 @@ static const struct hooks hooks = {.posted = stamp,
                                    .destroyed = end_object,
                                    .memory = {.registered = add_region, .queued = begin_qp},
                                    .event = note_event,
+                                   .unfollowed = end_qp,
                                    .ended = end_all};
 
 void story_begin(void)

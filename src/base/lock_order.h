@@ -29,12 +29,12 @@ enum lock_rank {
     LOCK_RECEIVES,   /* posted receives, of a queue pair or an SRQ */
     LOCK_CQ,         /* cq->lock: putting entries in, arming; keeping takers of entries out (cq_stop) */
     LOCK_OPENING,    /* the list of the tables that this process has open (ipc/table_open.c) */
-    LOCK_MOVING,     /* moving queue pairs of another libibverbs to ERR, or destroying them (around/turned.c) */
     LOCK_AROUND,     /* finding objects of another libibverbs (around/held.c) */
     LOCK_CALLS,      /* adding and removing layers around calls, and holders of their functions (calls/calls.c) */
     LOCK_TELLING,    /* a finding of the checker is shown, one at a time (check/findings/finding.c) */
     LOCK_SHADOW,     /* the checker's notes of objects (check/shadow/shadow.c) */
     LOCK_SYMBOLS,    /* the checker looks for a line of the program (check/findings/symbol.c) */
+    LOCK_TURNING,    /* work of another libibverbs whose end a rule decides (around/turned.c) */
     LOCK_INNERMOST,  /* channel, async, schedule->lock, mw->lock, steering->lock, taps, capture, the ring's pulling,
                         table->exclusive, the guard's look at handlers, answers of a UDP port, permission to read this
                         process's memory, the list of event channels: no thread holds two of them */

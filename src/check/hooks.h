@@ -111,6 +111,8 @@ struct hooks {
     void (*read_field)(struct shadow *cq, uint64_t flag, const char *call);
     /* Two threads poll a SINGLE_THREADED CQ at the same time. */
     void (*polled_twice)(struct shadow *cq);
+    /* The queue pair is followed no longer, as it is used past the calls. */
+    void (*unfollowed)(struct shadow *qp);
     /* The context was closed; NULL: the process ends. */
     void (*ended)(const struct ibv_context *);
 };

@@ -41,9 +41,10 @@ static void note_qp(struct ibv_qp *qp, struct ibv_qp_cap *cap, const struct wish
         shadow->qp.datagrams = qp_type_traits(qp->qp_type) & QP_DATAGRAM;
         shadow->qp.may_lose_parts = !(qp_type_traits(qp->qp_type) & (QP_RELIABLE | QP_DATAGRAM));
         shadow->td = created_td_of(qp->pd);
-        HOOKS_CALL(memory.queued, shadow);
         if (unfollow_is_needed(shadow))
-            shadow_forget(qp);
+            unfollow_new(shadow);
+        else
+            HOOKS_CALL(memory.queued, shadow);
     }
     shadow_unlock();
     answer(cap, wishes->inline_data);

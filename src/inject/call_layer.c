@@ -71,7 +71,7 @@ static struct script_end end_of(const struct script_verdict *);
         if (verdict.completes && script_reach->build_begin)                                                            \
             script_reach->build_begin(qp, end_of(&verdict));                                                           \
         calls_get(&layer.below, name) arguments;                                                                       \
-        if (verdict.completes)                                                                                         \
+        if (verdict.completes && script_reach->build)                                                                  \
             script_reach->build(qp, end_of(&verdict));                                                                 \
     }
 #define HELD_BUILDER(answer, ...) BUILT_##answer(answer, __VA_ARGS__)
@@ -269,6 +269,9 @@ static int opcode_of_builder(enum script_call call)
 static struct script_verdict work_begun(enum script_call call, struct ibv_qp_ex *qp)
 {
     int opcode = opcode_of_builder(call);
+    bool given_up = call == SCRIPT_ibv_wr_abort;
+    if ((opcode >= 0 || given_up) && script_reach->build_end)
+        script_reach->build_end(qp, given_up ? SCRIPT_BATCH_IS_GIVEN_UP : SCRIPT_BATCH_GOES_ON);
     if (opcode < 0 || !rules_wants(SCRIPT_work))
         return (struct script_verdict){0};
     struct script_event event = {
@@ -281,6 +284,8 @@ static struct script_verdict work_begun(enum script_call call, struct ibv_qp_ex 
 static int complete(struct ibv_qp_ex *qp)
 {
     int error = meet((struct script_event){.call = SCRIPT_ibv_wr_complete, .subject = CALLS_SUBJECT(qp)});
+    if (script_reach->build_end)
+        script_reach->build_end(qp, error ? SCRIPT_BATCH_IS_GIVEN_UP : SCRIPT_BATCH_IS_POSTED);
     if (!error)
         return calls_get(&layer.below, ibv_wr_complete)(qp);
     calls_get(&layer.below, ibv_wr_abort)(qp);
@@ -290,16 +295,28 @@ static int complete(struct ibv_qp_ex *qp)
 /* Each program begins with ibv_get_device_list. */
 static bool is_wanted(enum script_call call)
 {
-    bool posts = call == SCRIPT_ibv_post_send || opcode_of_builder(call) >= 0;
+    bool posts = call == SCRIPT_ibv_post_send || opcode_of_builder(call) >= 0 ||
+                 (script_reach->build_end && (call == SCRIPT_ibv_wr_complete || call == SCRIPT_ibv_wr_abort));
     bool receives = call == SCRIPT_ibv_post_recv || call == SCRIPT_ibv_post_srq_recv;
     return call == SCRIPT_ibv_get_device_list || rules_is_for(call) || (posts && rules_wants(SCRIPT_work)) ||
            (receives && rules_wants(SCRIPT_receive)) || (call == SCRIPT_ibv_open_device && rules_wants(SCRIPT_open));
+}
+
+static bool any_completes(void)
+{
+    const struct script *script = rules_all();
+    for (unsigned i = 0; script && i < script->count; i++)
+        if (script->rules[i].end.wanted)
+            return true;
+    return false;
 }
 
 /* While it is off, calls go undisturbed. */
 void call_layer_change(void)
 {
     calls_take_off(&layer);
+    if (script_reach->prepare && any_completes())
+        script_reach->prepare();
     struct calls calls = around;
     calls.ibv_post_send = post_send;
     calls.ibv_post_recv = post_recv;

@@ -15,6 +15,13 @@ struct script_end {
     uint16_t vendor; /* vendor_err */
 };
 
+/* The fate of a batch of builders. */
+enum script_batch {
+    SCRIPT_BATCH_GOES_ON,
+    SCRIPT_BATCH_IS_POSTED,
+    SCRIPT_BATCH_IS_GIVEN_UP,
+};
+
 struct script_reach {
     /* The name of the device that the call is about; NULL: it is about no device. */
     const char *(*device)(const struct calls_subject *);
@@ -34,10 +41,16 @@ struct script_reach {
     int (*post_recv)(struct ibv_qp *, struct ibv_recv_wr *, struct script_end, struct ibv_recv_wr **bad);
     int (*post_srq_recv)(struct ibv_srq *, struct ibv_recv_wr *, struct script_end, struct ibv_recv_wr **bad);
 
-    /* Gives this end to a work request of this thread's batch: before the builder that begins it, and after that. NULL:
-     * there is nothing to do then. */
+    /* Gives this end to a work request of this thread's batch: before the builder that begins it, or after that. The
+     * other is NULL. */
     void (*build_begin)(struct ibv_qp_ex *, struct script_end);
     void (*build)(struct ibv_qp_ex *, struct script_end);
+
+    /* The work request that the batch has begun last is whole, and what becomes of the batch. NULL: nothing to do. */
+    void (*build_end)(struct ibv_qp_ex *, enum script_batch);
+
+    /* Rules with such ends are there, and no layer of them yet. NULL: nothing to do. */
+    void (*prepare)(void);
 };
 
 /* Whether the call is about an object of this kind (calls/subject.h). */

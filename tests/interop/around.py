@@ -244,6 +244,7 @@ def _cause_table(results):
 
 
 def write(results, kernel):
+    """Of a run that had all rows."""
     with open(PAGE, encoding="utf-8") as page:
         text = page.read()
     if BEGIN not in text or END not in text:
@@ -343,7 +344,8 @@ def main():
     wrong = {row["name"]: judge(results[row["name"]]) for row in wanted}
     for number, (name, why) in enumerate(wrong.items(), 1):
         print(f"{'not ok' if why else 'ok'} {number} - {name}" + (f"\n# {why}" if why else ""))
-    write(results, kernel)
+    if not WORDS:
+        write(results, kernel)
     return 1 if any(wrong.values()) else 0
 
 

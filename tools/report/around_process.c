@@ -9,14 +9,16 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/user.h"
 #include "script/requests.h"
 
-/* Another process may have taken the name. */
+/* Another process may have taken the name, or had the number before. */
 static bool is_process(int socket, long pid)
 {
     struct ucred owner;
     socklen_t size = sizeof owner;
-    return !getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &owner, &size) && owner.pid == pid;
+    return !getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &owner, &size) && owner.pid == pid &&
+           user_owns_process(owner.uid, owner.pid);
 }
 
 /* -1: it does not listen. */

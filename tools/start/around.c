@@ -175,8 +175,9 @@ static int around(const struct command *command, int argc, char **argv)
     while (!status && (option = command_option(command, argc, argv, options)) != -1)
         status = take_option(command, options, option, &choice);
     if (!status && choice.tests)
-        return optind == argc ? selftest_run(choice.device)
-                              : command_misused(command, "--selftest runs a program of its own.");
+        return optind == argc && argc == 2
+                   ? selftest_run(choice.device)
+                   : command_misused(command, "--selftest runs a program of its own, and takes no other option.");
     if (!status && optind == argc)
         status = command_misused(command, "It needs a program to run.");
     if (!status)
@@ -198,8 +199,8 @@ const struct command around_command = {
             "  --story FILE      append the stories of queue pairs whose work fails, for\n"
             "                    \"softverbs why --from FILE\", which \"why --join A B\" joins\n"
             "                    with those of the other end; \"-\": print them at the end\n"
-            "  --selftest[=DEVICE]  let work fail in nine ways on a device of the machine, and\n"
-            "                    print what it says and what the layers see\n"
+            "  --selftest[=DEVICE]  let work fail in eight ways on a device of the machine,\n"
+            "                    and print what it says and what the layers see\n"
             "\n"
             "The program runs on the devices that it has without softverbs: a preloaded\n"
             "library is in front of its libibverbs, sees each call, and passes it on. No\n"

@@ -89,14 +89,14 @@ int selftest_run(const char *device)
     uname(&kernel);
     printf("softverbs %s (%s) around the libibverbs of this machine, %s %s, %s\n", VERSION, VERSION_SOURCE,
            kernel.sysname, kernel.release, kernel.machine);
-    status = run_around(&test, "facts", (const char *const[]){"-q", NULL});
-    for (unsigned at = 0; !status && at < sizeof causes / sizeof *causes; at++) {
+    if (run_around(&test, "facts", (const char *const[]){"-q", NULL}))
+        return EXIT_NEGATIVE;
+    for (unsigned at = 0; at < sizeof causes / sizeof *causes; at++) {
         putchar('\n');
-        status = run_around(&test, causes[at], (const char *const[]){"-q", "--story", "-", NULL});
+        status |= run_around(&test, causes[at], (const char *const[]){"-q", "--story", "-", NULL});
     }
-    if (!status)
-        status = check_layers(&test);
-    puts(status ? "\nThe self-test did not come to its end."
+    status = check_layers(&test) || status ? EXIT_NEGATIVE : EXIT_OK;
+    puts(status ? "\nA part of the self-test has failed."
                 : "\nThe self-test has come to its end. Reports of adapters are welcome.");
     return status;
 }

@@ -90,8 +90,10 @@ static struct end make_end(struct ibv_pd *pd, char *room, int access)
 static int find_gid(struct ibv_context *context, union ibv_gid *gid)
 {
     struct ibv_gid_entry entry;
-    for (unsigned index = 0; !ibv_query_gid_ex(context, 1, index, &entry, 0); index++)
-        if (entry.gid_type == IBV_GID_TYPE_ROCE_V2) {
+    struct ibv_port_attr port;
+    need(!(errno = ibv_query_port(context, 1, &port)), "ibv_query_port");
+    for (unsigned index = 0; index < (unsigned)port.gid_tbl_len; index++)
+        if (!ibv_query_gid_ex(context, 1, index, &entry, 0) && entry.gid_type == IBV_GID_TYPE_ROCE_V2) {
             *gid = entry.gid;
             return (int)index;
         }
@@ -99,10 +101,11 @@ static int find_gid(struct ibv_context *context, union ibv_gid *gid)
     return 0;
 }
 
-static struct ibv_ah_attr address_of(struct ibv_context *context)
+static struct ibv_ah_attr address_of(struct ibv_context *context, enum ibv_mtu *mtu)
 {
     struct ibv_port_attr port;
     need(!(errno = ibv_query_port(context, 1, &port)), "ibv_query_port");
+    *mtu = port.active_mtu;
     struct ibv_ah_attr address = {
         .port_num = 1, .dlid = port.lid, .is_global = port.link_layer == IBV_LINK_LAYER_ETHERNET};
     if (address.is_global)
@@ -116,11 +119,8 @@ static void connect_end(const struct end *end, uint32_t peer, uint32_t psn)
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
     need(!(errno = ibv_modify_qp(end->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)),
          "ibv_modify_qp to INIT");
-    attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR,
-                                .path_mtu = IBV_MTU_1024,
-                                .dest_qp_num = peer,
-                                .min_rnr_timer = 1,
-                                .ah_attr = address_of(end->qp->context)};
+    attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR, .dest_qp_num = peer, .min_rnr_timer = 1};
+    attr.ah_attr = address_of(end->qp->context, &attr.path_mtu);
     need(!(errno = ibv_modify_qp(end->qp, &attr,
                                  IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                                      IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)),

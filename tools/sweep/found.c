@@ -92,16 +92,16 @@ void found_close(struct found *found)
     free(found);
 }
 
-/* Checks the first line, which names the program, or writes it to an empty file. False: it names another program, or
- * the file can't be used. */
-static bool take_title(FILE *file, char *const *program)
+/* Checks the first line, which names the program and the kind of sweep, or writes it to an empty file. False: it names
+ * others, or the file can't be used. */
+static bool take_title(FILE *file, char *const *program, bool around)
 {
     char *title = NULL, *line = NULL;
     size_t size = 0, room = 0;
     FILE *text = open_memstream(&title, &size);
     if (!text)
         return false;
-    fputs("softverbs sweep", text);
+    fputs(around ? "softverbs sweep --around" : "softverbs sweep", text);
     for (; *program; program++)
         fprintf(text, " %s", *program);
     bool fits = !fclose(text);
@@ -120,13 +120,13 @@ static bool take_title(FILE *file, char *const *program)
     return fits;
 }
 
-struct found *found_open(const char *path, char *const *program)
+struct found *found_open(const char *path, char *const *program, bool around)
 {
     struct found *found = calloc(1, sizeof *found);
     if (!found || !path)
         return found;
     found->file = fopen(path, "a+e");
-    if (!found->file || !take_title(found->file, program)) {
+    if (!found->file || !take_title(found->file, program, around)) {
         int error = errno;
         found_close(found);
         errno = error;

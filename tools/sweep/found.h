@@ -12,7 +12,7 @@ struct found;
 
 /* `path` names the file that has earlier runs of this program, if it exists, and gets the new runs; NULL: no file.
  * Returns NULL and errno on failure; EEXIST: the file is something else. */
-struct found *found_open(const char *path, char *const *program);
+struct found *found_open(const char *path, char *const *program, bool around);
 void found_close(struct found *);
 
 /* Returns whether the fault was tried. */

@@ -317,7 +317,7 @@ static int sweep(const struct command *command, int argc, char **argv)
     if (!wanted.of[SWEEP_CALLS] && !wanted.of[SWEEP_COMPLETIONS] && !wanted.of[SWEEP_EVENTS])
         wanted.of[SWEEP_CALLS] = true;
     wanted.program = argv + optind;
-    wanted.found = found_open(state, wanted.program);
+    wanted.found = found_open(state, wanted.program, wanted.around);
     if (!wanted.found)
         return complain_and(EXIT_NEGATIVE, "%s can't be used: %s.", state ? state : "Memory",
                             errno == EEXIST ? "it is of another program" : strerror(errno));

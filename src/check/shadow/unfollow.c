@@ -1,6 +1,7 @@
 #include "check/shadow/unfollow.h"
 
 #include "calls/qp_types.h"
+#include "check/hooks_call.h"
 
 /* A queue pair that uses this object, or NULL. */
 static struct shadow *find_user(const struct shadow *object)
@@ -13,16 +14,40 @@ static struct shadow *find_user(const struct shadow *object)
     return qp;
 }
 
-bool unfollow(enum shadow_kind kind, const void *handle)
+/* Of the receives of its SRQ some may end unseen from now on. */
+static void drop_qp(struct shadow *qp)
+{
+    shadow_assert_locked();
+    if (qp->qp.srq)
+        qp->qp.srq->unfollowed = true;
+    HOOKS_CALL(unfollowed, qp);
+    shadow_forget(qp->handle);
+}
+
+void unfollow(enum shadow_kind kind, const void *handle)
 {
     shadow_lock();
     struct shadow *object = shadow_find(kind, handle);
     for (struct shadow *qp; object && (qp = find_user(object));)
-        shadow_forget(qp->handle);
-    if (object)
+        drop_qp(qp);
+    if (object && kind == SHADOW_QP)
+        drop_qp(object);
+    else if (object)
         shadow_forget(handle);
     shadow_unlock();
-    return object;
+}
+
+void unfollow_address(const void *handle)
+{
+    shadow_lock();
+    shadow_forget(handle);
+    shadow_unlock();
+}
+
+void unfollow_new(struct shadow *qp)
+{
+    shadow_assert_locked();
+    drop_qp(qp);
 }
 
 bool unfollow_is_needed(const struct shadow *qp)
