@@ -51,6 +51,8 @@ enter() {
         mkdir -p "$root/dev/shm" "$root/dev/pts"
         mount -t tmpfs tmpfs "$root/dev/shm"
         ln -s /proc/self/fd "$root/dev/fd"
+        for stream in 0:stdin 1:stdout 2:stderr; do ln -s "/proc/self/fd/${stream%:*}" "$root/dev/${stream#*:}"; done
+        [ -e "$root/etc/hosts" ] || printf "127.0.0.1 localhost\n::1 localhost\n" >"$root/etc/hosts" # as each installation has it
         mount -t devpts devpts "$root/dev/pts" -o newinstance,ptmxmode=666
         ln -s pts/ptmx "$root/dev/ptmx"
         for place in ${binds//:/ }; do mkdir -p "$root$place"; mount --rbind "$place" "$root$place"; done
@@ -81,6 +83,7 @@ fresh() { # fresh SUITE NAME [ARCHITECTURE]: the system that debootstrap makes, 
     fi
     rm -rf "${cache:?}/$2"
     cp -a "$cache/$made" "$cache/$2"
+    chmod 755 "$cache/$2/root" # tests become other users, and the tree is there
 }
 
 copy_of_tree() { # copy_of_tree DIRECTORY

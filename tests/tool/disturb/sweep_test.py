@@ -208,7 +208,7 @@ def signals_end_the_program_too():
         _wait(lambda path=path: os.path.exists(path))
         with open(path, encoding="utf-8") as file:
             pid = int(file.read())
-        _wait(lambda pid=pid, log=b"\0SOFTVERBS_LOG_FILE=/proc/%d/fd/" % sweep.pid: log in _environment(pid))  # a command that is killed leaves no file
+        _wait(lambda pid=pid, log=b"\0SOFTVERBS_LOG_FILE=/proc/%d/fd/" % sweep.pid: log in b"\0" + _environment(pid))  # a command that is killed leaves no file
         sweep.send_signal(number)
         assert sweep.wait(patience(20)) == -number, sweep.returncode
         _wait(lambda pid=pid: not _lives(pid))
