@@ -1,9 +1,9 @@
 #include "around/adopt.h"
 
-#include "around/bottom.h"
 #include "around/driven.h"
-#include "around/held.h"
-#include "around/numbers.h"
+#include "around/library/bottom.h"
+#include "around/library/held.h"
+#include "around/library/numbers.h"
 #include "around/turned.h"
 #include "base/container.h"
 

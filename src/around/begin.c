@@ -3,12 +3,12 @@
 #include <pthread.h>
 
 #include "around/adopt.h"
-#include "around/bottom.h"
 #include "around/control.h"
 #include "around/driven.h"
+#include "around/library/bottom.h"
 #include "around/questions.h"
 #include "around/reach.h"
-#include "around/story.h"
+#include "around/story/story.h"
 #include "base/settings.h"
 #include "base/static_lock.h"
 

@@ -1,8 +1,8 @@
 #include "around/driven.h"
 
-#include "around/bottom.h"
-#include "around/held.h"
-#include "around/numbers.h"
+#include "around/library/bottom.h"
+#include "around/library/held.h"
+#include "around/library/numbers.h"
 #include "base/settings.h"
 #include "calls/qp_types.h"
 #include "check/shadow/unfollow.h"

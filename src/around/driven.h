@@ -3,7 +3,7 @@
  * layers see no work there any more: the log says so once for each queue, and the checker follows it no longer. */
 #pragma once
 
-#include "around/frame.h"
+#include "around/library/frame.h"
 #include "calls/calls.h"
 #include "check/shadow/shadow.h"
 

@@ -2,9 +2,9 @@
 #include <errno.h>
 
 #include "around/begin.h"
-#include "around/bottom.h"
 #include "around/driven.h"
-#include "around/names.h"
+#include "around/library/bottom.h"
+#include "around/library/names.h"
 #include "base/static_lock.h"
 #include "check/shadow/unfollow.h"
 #include "diag/log.h"

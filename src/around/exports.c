@@ -1,7 +1,7 @@
 /* The functions of libibverbs that a preloaded library has in front of the library's own. */
 #include "around/begin.h"
-#include "around/bottom.h"
-#include "around/names.h"
+#include "around/library/bottom.h"
+#include "around/library/names.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

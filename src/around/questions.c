@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "around/bottom.h"
-#include "around/held.h"
-#include "around/numbers.h"
+#include "around/library/bottom.h"
+#include "around/library/held.h"
+#include "around/library/numbers.h"
 #include "around/turned.h"
 #include "base/text/text.h"
 #include "events/words.h"

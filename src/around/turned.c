@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "around/numbers.h"
+#include "around/library/numbers.h"
 #include "base/container.h"
 #include "base/hash.h"
 #include "base/read_clock.h"
@@ -104,7 +104,7 @@ static struct turned *find_number(uint64_t number)
     return entry ? container_of(entry, struct turned, by_number) : NULL;
 }
 
-static void take_out(struct turned *turned)
+static void remove_turned(struct turned *turned)
 {
     lock_assert_held(&turning);
     hash_remove(&turned->by_number);
@@ -118,7 +118,7 @@ static void drop_number(uint64_t number)
     mutex_take(&turning);
     struct turned *turned = find_number(number);
     if (turned)
-        take_out(turned);
+        remove_turned(turned);
     mutex_release(&turning);
     free(turned);
 }
@@ -180,7 +180,7 @@ void turned_build_end(struct ibv_qp_ex *qp, enum script_batch batch)
     EACH_OF(&qp->qp_base, waiting_buckets, turned)
     {
         if (batch == SCRIPT_BATCH_IS_GIVEN_UP && turned->batch) { /* it never completes */
-            take_out(turned);
+            remove_turned(turned);
             free(turned);
         } else if (batch == SCRIPT_BATCH_IS_POSTED) {
             turned->batch = false;
@@ -241,7 +241,7 @@ static void end_work(struct turned *turned, struct entry *entry)
         keep_failed(turned, entry);
         return;
     }
-    take_out(turned);
+    remove_turned(turned);
     free(turned);
 }
 
@@ -362,7 +362,7 @@ void turned_left(const struct ibv_qp *qp, bool left)
     }
     EACH_OF(qp, failed_buckets, turned)
     {
-        take_out(turned);
+        remove_turned(turned);
         free(turned);
     }
     mutex_release(&turning);
@@ -390,7 +390,7 @@ void turned_close(const struct ibv_context *context)
              entry = next) {
             struct turned *turned = container_of(entry, struct turned, by_number);
             if (turned->context == context) {
-                take_out(turned);
+                remove_turned(turned);
                 free(turned);
             }
         }

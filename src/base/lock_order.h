@@ -29,7 +29,7 @@ enum lock_rank {
     LOCK_RECEIVES,   /* posted receives, of a queue pair or an SRQ */
     LOCK_CQ,         /* cq->lock: putting entries in, arming; keeping takers of entries out (cq_stop) */
     LOCK_OPENING,    /* the list of the tables that this process has open (ipc/table_open.c) */
-    LOCK_AROUND,     /* finding objects of another libibverbs (around/held.c) */
+    LOCK_AROUND,     /* finding objects of another libibverbs (around/library/held.c) */
     LOCK_CALLS,      /* adding and removing layers around calls, and holders of their functions (calls/calls.c) */
     LOCK_TELLING,    /* a finding of the checker is shown, one at a time (check/findings/finding.c) */
     LOCK_SHADOW,     /* the checker's notes of objects (check/shadow/shadow.c) */

@@ -1,4 +1,4 @@
-/* Ends of queue pairs of an adapter, whose stories are made of calls (src/around/story.h): what only these have. */
+/* Ends of queue pairs of an adapter, whose stories are made of calls (src/around/story/story.h): what only these have. */
 #pragma once
 
 #include "why/explanation.h"

@@ -218,7 +218,7 @@ static void tell_threads(void)
     static const char *const files[] = {"stat", "wchan"};
     char path[320], line[512];
     signal(SIGALRM, SIG_DFL);
-    alarm(END_SECONDS);
+    alarm((unsigned)patience(END_SECONDS));
     DIR *tasks = opendir("/proc/self/task");
     for (struct dirent *task; tasks && (task = readdir(tasks));)
         for (unsigned at = 0; at < 2 && *task->d_name != '.'; at++) {

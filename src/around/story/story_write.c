@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "around/story_record.h"
+#include "around/story/story_record.h"
 #include "base/read_clock.h"
 #include "base/settings.h"
 #include "calls/qp_types.h"

@@ -1,4 +1,4 @@
-#include "around/frame.h"
+#include "around/library/frame.h"
 
 /* No pointer to a frame is kept: a signal handler may leave the call by longjmp(3), and the stack has the frame no
  * more. */

@@ -2,7 +2,7 @@
  * pointer that its object had (held.h). */
 #pragma once
 
-#include "around/frame.h"
+#include "around/library/frame.h"
 
 /* Finds the library's functions, and returns the calls, to which adopt.h adds. Once, before the others here. */
 struct calls *bottom_begin(void);

@@ -2,7 +2,7 @@
  * copy of it. */
 #pragma once
 
-#include "around/port.h"
+#include "around/story/port.h"
 #include "check/shadow/shadow.h"
 #include "events/last_events.h"
 

@@ -1,4 +1,4 @@
-#include "around/port.h"
+#include "around/story/port.h"
 
 #include <ctype.h>
 #include <dirent.h>

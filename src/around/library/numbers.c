@@ -1,4 +1,4 @@
-#include "around/numbers.h"
+#include "around/library/numbers.h"
 
 #include <stdlib.h>
 
@@ -17,7 +17,7 @@ struct numbered {
     struct ibv_ah_attr address;
 };
 
-MUTEX_STATIC(numbering, LOCK_INNERMOST);
+LOCK_STATIC(numbering, LOCK_INNERMOST);
 static struct hash_entry *buckets[BUCKETS];
 static struct hash all = {buckets, BUCKETS - 1};
 
@@ -30,9 +30,9 @@ void numbers_add(struct ibv_qp *qp)
     numbered->qp = qp;
     numbered->given.requests = traits & QP_SENDS;
     numbered->given.responds = traits & QP_RESPONDS;
-    mutex_take(&numbering);
+    lock_take(&numbering);
     hash_add(&all, &numbered->by_number, qp->qp_num);
-    mutex_release(&numbering);
+    lock_release(&numbering);
 }
 
 static struct numbered *find(const struct ibv_device *device, uint32_t number)
@@ -55,11 +55,11 @@ static struct numbered *find_qp(const struct ibv_qp *qp)
 
 struct numbered *numbers_remove(const struct ibv_qp *qp)
 {
-    mutex_take(&numbering);
+    lock_take(&numbering);
     struct numbered *numbered = find_qp(qp);
     if (numbered)
         hash_remove(&numbered->by_number);
-    mutex_release(&numbering);
+    lock_release(&numbering);
     return numbered;
 }
 
@@ -69,21 +69,21 @@ void numbers_end_removal(struct numbered *numbered, bool there)
         free(numbered);
         return;
     }
-    mutex_take(&numbering);
+    lock_take(&numbering);
     hash_add(&all, &numbered->by_number, numbered->qp->qp_num);
-    mutex_release(&numbering);
+    lock_release(&numbering);
 }
 
 struct ibv_qp *numbers_find(const struct ibv_context *context, uint32_t number)
 {
-    mutex_take(&numbering);
+    lock_take(&numbering);
     const struct numbered *numbered = find(context->device, number);
     struct ibv_qp *qp = numbered ? numbered->qp : NULL;
-    mutex_release(&numbering);
+    lock_release(&numbering);
     return qp;
 }
 
-static void keep(struct numbered *numbered, const struct ibv_qp_attr *attr, int mask)
+static void merge_attributes(struct numbered *numbered, const struct ibv_qp_attr *attr, int mask)
 {
     lock_assert_held(&numbering);
 #define KEEP(flag, kept, member)                                                                                       \
@@ -103,33 +103,33 @@ static void keep(struct numbered *numbered, const struct ibv_qp_attr *attr, int 
 
 void numbers_note(const struct ibv_qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
-    mutex_take(&numbering);
+    lock_take(&numbering);
     struct numbered *numbered = find_qp(qp);
     if (numbered)
-        keep(numbered, attr, mask);
-    mutex_release(&numbering);
+        merge_attributes(numbered, attr, mask);
+    lock_release(&numbering);
 }
 
 bool numbers_end(const struct ibv_qp *qp, struct calls_end *own, struct ibv_ah_attr *address)
 {
-    mutex_take(&numbering);
+    lock_take(&numbering);
     const struct numbered *numbered = find_qp(qp);
     bool ready = numbered && numbered->state == IBV_QPS_RTS;
     if (ready) {
         *own = numbered->given;
         *address = numbered->address;
     }
-    mutex_release(&numbering);
+    lock_release(&numbering);
     return ready;
 }
 
 bool numbers_peer(const struct ibv_qp *qp, const struct calls_end *own, struct calls_end *peer)
 {
-    mutex_take(&numbering);
+    lock_take(&numbering);
     const struct numbered *numbered = find(qp->context->device, own->peer);
     bool ready = numbered && numbered->qp != qp && numbered->state == IBV_QPS_RTS && numbered->given.peer == qp->qp_num;
     if (ready)
         *peer = numbered->given;
-    mutex_release(&numbering);
+    lock_release(&numbering);
     return ready;
 }

@@ -1,4 +1,4 @@
-#include "around/names.h"
+#include "around/library/names.h"
 
 #include <dlfcn.h>
 #include <elf.h>

@@ -1,10 +1,10 @@
-#include "around/story.h"
+#include "around/story/story.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "around/story_record.h"
+#include "around/story/story_record.h"
 #include "around/turned.h"
 #include "base/container.h"
 #include "base/read_clock.h"

@@ -1,10 +1,10 @@
-#include "around/bottom.h"
+#include "around/library/bottom.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 
-#include "around/held.h"
+#include "around/library/held.h"
 #include "base/result.h"
 #include "calls/command.h"
 

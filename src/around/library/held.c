@@ -1,4 +1,4 @@
-#include "around/held.h"
+#include "around/library/held.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
