@@ -105,6 +105,15 @@ def _cause_rows():
                "command": f"{AROUND} --story {story} --log none -- {ROOT}/stories {cause} 7 && {ROOT}/bin/softverbs why --from {story} >&2"}
 
 
+# The causes of the self-test, and a word of each story.
+SELFTEST = {"wrong-key": "names no memory region", "wrong-address": "do not fit", "no-right": "IBV_ACCESS_REMOTE_WRITE", "no-receive": "has no receive posted",
+            "wrong-psn": "rq_psn must be", "nobody": "No file has a story", "flushed": "itself moved"}
+
+
+def _selftest_row():
+    yield {"name": "self-test", "seconds": 300, "files": [], "command": f"{AROUND} --selftest=rxe0"}
+
+
 def _release_rows():
     for release in RELEASES if RDMA_CORE else ():
         here = f"{BUILD}/interop/rdma-core-{release}"
@@ -130,6 +139,7 @@ def rows():
     yield from _rule_rows()
     yield from _program_rows()
     yield from _cause_rows()
+    yield from _selftest_row()
     yield from _release_rows()
     yield from _suite_rows()
 
@@ -165,6 +175,14 @@ def _judge_program(row):
     return _how_it_ended(row) or "ok"
 
 
+def _judge_selftest(row):
+    """Whether each story names its cause, and the self-test has come to its end."""
+    parts = dict(re.findall(r"^([a-z-]+): (.*?)(?=^[a-z-]+: |^With|\Z)", row["out"], re.M | re.S))
+    unnamed = [cause for cause, word in SELFTEST.items() if word not in parts.get(cause, "")]
+    ended = "has come to its end" in row["out"] and "right: transport retry counter exceeded, vendor_err 129" in row["out"]
+    return "ok" if not unnamed and ended else f"not named: {' '.join(unnamed)}{'' if ended else '; ' + _how_it_ended(row)}"
+
+
 def _judge_cause(cause, row):
     """Whether the story names the cause."""
     numbers = [int(word) for word in row["out"].split()[:4]]
@@ -190,6 +208,8 @@ def judge(row):
         said = _of_variant(row, rule, variant)
         good = rule in NOT_OVER_RXE or variant == "neighbour" or said == {"faulty": "found", "twin": "silent"}[variant]
         return None if good else said
+    if kind == "self-test":
+        return None if _judge_selftest(row) == "ok" else _judge_selftest(row)
     if kind in ("program", "release"):
         return None if _judge_program(row) == "ok" else _judge_program(row)
     if kind == "cause":
@@ -240,6 +260,7 @@ def _suite_line(results):
 
 def _cause_table(results):
     yield "| cause | the story |\n|---|---|\n"
+    yield f"| the self-test | {in_brief(_judge_selftest(results['self-test']))} |\n"
     yield joined([cause, in_brief(_judge_cause(cause, results[f"cause {cause}"])) if f"cause {cause}" in results else "not run"] for cause in CAUSES) + "\n\n"
 
 

@@ -3,60 +3,21 @@
  * runs where a sanitizer is in both. */
 #include <infiniband/verbs.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "loop.h"
 #include "script/requests.h"
 
 enum { WORKERS = 3, ROUNDS = 60, MESSAGES = 8, CHANGES = 40, ROOM = 64 };
 
 static struct ibv_context *context;
 
-static void need(bool right, const char *what)
-{
-    if (right)
-        return;
-    printf("not ok 1 - threads bear layers that come and go: %s\n", what);
-    fflush(stdout);
-    _exit(1);
-}
-
 /* -- a worker */
-
-static struct ibv_qp *loop(struct ibv_pd *pd, struct ibv_cq *cq)
-{
-    struct ibv_qp_init_attr init = {
-        .send_cq = cq,
-        .recv_cq = cq,
-        .qp_type = IBV_QPT_RC,
-        .sq_sig_all = 1,
-        .cap = {.max_send_wr = MESSAGES, .max_recv_wr = MESSAGES, .max_send_sge = 1, .max_recv_sge = 1}};
-    struct ibv_qp *qp = ibv_create_qp(pd, &init);
-    need(qp, "no queue pair");
-    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1};
-    need(!ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS), "INIT");
-    attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR,
-                                .path_mtu = IBV_MTU_1024,
-                                .dest_qp_num = qp->qp_num,
-                                .ah_attr = {.is_global = 1, .port_num = 1, .grh.hop_limit = 1}};
-    need(!ibv_query_gid(context, 1, 0, &attr.ah_attr.grh.dgid), "no GID");
-    need(!ibv_modify_qp(qp, &attr,
-                        IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                            IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
-         "RTR");
-    attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 6};
-    need(!ibv_modify_qp(qp, &attr,
-                        IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-                            IBV_QP_MAX_QP_RD_ATOMIC),
-         "RTS");
-    return qp;
-}
 
 static void send_all(struct ibv_qp *qp, const struct ibv_mr *mr, struct ibv_cq *cq)
 {
@@ -82,7 +43,8 @@ static void *work(void *memory)
         struct ibv_cq *cq = ibv_create_cq(context, 2 * MESSAGES, NULL, NULL, 0);
         struct ibv_mr *mr = pd ? ibv_reg_mr(pd, memory, (size_t)MESSAGES * ROOM, IBV_ACCESS_LOCAL_WRITE) : NULL;
         need(cq && mr, "no queue or region");
-        struct ibv_qp *qp = loop(pd, cq);
+        struct ibv_qp *qp = make_qp(pd, cq, NULL, MESSAGES);
+        connect_with_itself(qp);
         send_all(qp, mr, cq);
         need(!ibv_destroy_qp(qp) && !ibv_dereg_mr(mr) && !ibv_destroy_cq(cq) && !ibv_dealloc_pd(pd), "not destroyed");
     }
@@ -116,10 +78,7 @@ static void run(void)
 {
     static char memory[WORKERS][MESSAGES * ROOM];
     pthread_t threads[WORKERS];
-    struct ibv_device **list = ibv_get_device_list(NULL);
-    context = list && *list ? ibv_open_device(*list) : NULL;
-    need(context, "no device");
-    ibv_free_device_list(list);
+    context = open_first();
     for (int i = 0; i < WORKERS; i++)
         need(!pthread_create(&threads[i], NULL, work, memory[i]), "no thread");
     change_rules();
@@ -131,12 +90,8 @@ static void run(void)
 
 int main(int argc, char **argv)
 {
-    if (argc > 1 && !getenv("LD_PRELOAD")) {
-        setenv("LD_PRELOAD", argv[1], 1);
-        setenv("SOFTVERBS_AROUND_CHECK", "notes", 1);
-        execv("/proc/self/exe", argv);
-        return 1;
-    }
+    (void)argc;
+    become_preloaded(argv, (const char *const[]){"SOFTVERBS_AROUND_CHECK", "notes", NULL});
     run();
     return 0;
 }
