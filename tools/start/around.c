@@ -209,7 +209,8 @@ const struct command around_command = {
             "static and set-uid programs. Faults, captures and profiles are of softverbs'\n"
             "own devices: \"softverbs run\" has them.\n"
             "\n"
-            "Not seen on an adapter: its tests run in front of softverbs' own library.\n"
+            "Not seen on an adapter: its tests run in front of softverbs' own library, and\n"
+            "of Debian's over the kernel's soft RoCE.\n"
             "\n"
             "Exit status: the program's, or as \"softverbs run\".\n",
     .runs_rest = true,
