@@ -137,6 +137,9 @@ def rows(reasons):
     for options in ("-N", "-t", "-o", "-j"):
         yield f"ibv_rc_pingpong {options}", "ibv_rc_pingpong", lambda options=options: pair(
             "ibv_rc_pingpong", "-g", "0", "-p", "PORT", "-n", "200", options)
+    for option in ("--check=notes", "--trace", "--story=/tmp/story"):
+        yield f"around {option.partition('=')[0]}, ibv_rc_pingpong", "ibv_rc_pingpong", lambda option=option: pair(
+            SOFTVERBS, "around", option, "--log", "none", "--", "ibv_rc_pingpong", "-c", "-g", "0", "-p", "PORT", "-n", "200")
     for kind in ("send", "write", "read", "atomic"):
         for measure in ("bw", "lat"):
             program = f"ib_{kind}_{measure}"
