@@ -1,4 +1,4 @@
-/* A program at its ends: around_ends cancel|exit|fork|many|twice. The calls are right, and each ends with status 0, but
+/* A program at its ends: around_ends cancel|exit|fork|last|many|twice. The calls are right, and each ends with status 0, but
  * for `exit`, which ends with 7 and an open device. */
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
@@ -144,7 +144,11 @@ int main(int argc, char **argv)
         fork_child();
     else if (!strcmp(mode, "twice"))
         load_twice();
-    else if (!strcmp(mode, "exit")) {
+    else if (!strcmp(mode, "last")) {
+        open_device();
+        close_device();
+        pthread_exit(NULL); /* the process ends with its last thread */
+    } else if (!strcmp(mode, "exit")) {
         open_device();
         _exit(7);
     } else

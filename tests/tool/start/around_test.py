@@ -167,8 +167,8 @@ def the_self_test_reports_how_each_cause_ends():
 
 
 def programs_end_in_any_way():
-    """Cancelled in a wait, by _exit, with the library loaded twice, and with 10,000 queue pairs: no finding, and the status is theirs."""
-    for mode, status in (("cancel", 0), ("exit", 7), ("fork", 0), ("twice", 0), ("many", 0)):
+    """Cancelled in a wait, by _exit, with the last thread, with the library loaded twice, and with 10,000 queue pairs: no finding, and the status is theirs."""
+    for mode, status in (("cancel", 0), ("exit", 7), ("fork", 0), ("last", 0), ("twice", 0), ("many", 0)):
         report, story = f"{cases.TEMPORARY}/findings-{mode}", f"{cases.TEMPORARY}/story-{mode}"
         stories = [] if mode == "many" else ["--story", story]  # softverbs counts for each file of the port, over all queue pairs
         expect(_around("--check=notes,-never-destroyed", "--check-report", report, *stories, "--", f"{BUILD}/tests/tool/around_ends", mode), status, b"", None)
