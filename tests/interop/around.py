@@ -105,7 +105,7 @@ def _cause_rows():
                "command": f"{AROUND} --story {story} --log none -- {ROOT}/stories {cause} 7 && {ROOT}/bin/softverbs why --from {story} >&2"}
 
 
-# The causes of the self-test, and a word of each story.
+# The causes of the self-test, and some words that each story has.
 SELFTEST = {"wrong-key": "names no memory region", "wrong-address": "do not fit", "no-right": "IBV_ACCESS_REMOTE_WRITE", "no-receive": "has no receive posted",
             "wrong-psn": "rq_psn must be", "nobody": "No file has a story", "flushed": "itself moved"}
 
