@@ -23,7 +23,7 @@
 #include "base/user.h"
 #include "ring/trace_control.h"
 #include "script/holds.h"
-#include "script/requests.h"
+#include "script/live/requests.h"
 #include "script/rules.h"
 #include "script/script.h"
 

@@ -1,5 +1,5 @@
 /* Requests of `softverbs inject` and `softverbs trace` to a process with layers in front of another libibverbs. A
- * thread of this library answers them, on a socket (script/requests.h); it begins when the program first looks for
+ * thread of this library answers them, on a socket (script/live/requests.h); it begins when the program first looks for
  * devices, in a child of a fork, too. It answers processes of the same user alone. */
 #pragma once
 

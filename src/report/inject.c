@@ -9,7 +9,7 @@
 #include "report/event.h"
 #include "report/object_types.h"
 #include "runtime/qpns.h"
-#include "script/requests.h"
+#include "script/live/requests.h"
 #include "script/rules.h"
 #include "tap/delay.h"
 #include "verbs/disturb/disturb.h"

@@ -20,7 +20,7 @@
 #include "report/report_lock.h"
 #include "report/traffic_report.h"
 #include "ring/trace_control.h"
-#include "script/requests.h"
+#include "script/live/requests.h"
 #include "verbs/ask/cq_report.h"
 #include "verbs/ask/qp_account.h"
 #include "verbs/ask/qp_flight.h"

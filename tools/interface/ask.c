@@ -13,7 +13,7 @@
 #include "base/read_clock.h"
 #include "diag/clean.h"
 #include "ipc/node.h"
-#include "script/requests.h"
+#include "script/live/requests.h"
 #include "script/rule.h"
 
 enum { ANSWER_MILLISECONDS = 2000, ATTEMPTS = 100, PAUSE_NANOS = 10000000 };

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/user.h"
-#include "script/requests.h"
+#include "script/live/requests.h"
 
 /* Another process may have taken the name, or had the number before. */
 static bool is_process(int socket, long pid)

@@ -1,4 +1,4 @@
-/* A process of "softverbs around", which has no place in the directory (script/requests.h). */
+/* A process of "softverbs around", which has no place in the directory (script/live/requests.h). */
 #pragma once
 
 #include <jansson.h>

@@ -11,7 +11,7 @@
 #include "print/emit.h"
 #include "report/live_process.h"
 #include "report/meeting.h"
-#include "script/requests.h"
+#include "script/live/requests.h"
 
 static void print_rules(const struct fact_inner *rules)
 {

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "loop.h"
-#include "script/requests.h"
+#include "script/live/requests.h"
 
 enum { WORKERS = 3, ROUNDS = 60, MESSAGES = 8, CHANGES = 40, ROOM = 64 };
 

@@ -1,4 +1,4 @@
-#include "script/requests.h"
+#include "script/live/requests.h"
 
 #include <errno.h>
 #include <stdlib.h>
