@@ -200,8 +200,8 @@ def _counts(row):
     return collections.Counter(result for _, _, result in results), {(name, of): result for name, of, result in results}
 
 
-def judge(row):
-    """None for a row that says what it must, or what it says instead."""
+def judge(row, results):
+    """None for a row that says what it must, or what it says instead. A program that fails alone fails with each layer, too."""
     kind, _, name = row["name"].partition(" ")
     if kind == "rule":
         rule, variant = name.split()
@@ -210,6 +210,9 @@ def judge(row):
         return None if good else said
     if kind == "self-test":
         return None if _judge_selftest(row) == "ok" else _judge_selftest(row)
+    alone = results.get(row["name"].rpartition(", ")[0] + ", alone", row)
+    if kind in ("program", "release") and _judge_program(alone) != "ok":
+        return None if _judge_program(row) != "ok" else "it ends well, and not so alone"
     if kind in ("program", "release"):
         return None if _judge_program(row) == "ok" else _judge_program(row)
     if kind == "cause":
@@ -362,7 +365,7 @@ def main():
         guest.stop()
     results = _read(kept)
     print(f"1..{len(wanted)}")
-    wrong = {row["name"]: judge(results[row["name"]]) for row in wanted}
+    wrong = {row["name"]: judge(results[row["name"]], results) for row in wanted}
     for number, (name, why) in enumerate(wrong.items(), 1):
         print(f"{'not ok' if why else 'ok'} {number} - {name}" + (f"\n# {why}" if why else ""))
     if not WORDS:

@@ -152,7 +152,7 @@ def installed(to):
     shutil.copy(SOFTVERBS, f"{to}/bin")
     os.makedirs(f"{to}/{LIBRARY}")
     for name in os.listdir(f"{BUILD}/lib"):
-        if (".so" in name or name == "softverbs-counter") and not name.endswith((".p", ".symbols")):
+        if (".so" in name or name in ("softverbs-counter", "softverbs-selftest")) and not name.endswith((".p", ".symbols")):
             shutil.copy(f"{BUILD}/lib/{name}", f"{to}/{LIBRARY}", follow_symlinks=False)
     os.makedirs(f"{to}/{LIBRARY}/bin")
     shutil.copy(f"{BUILD}/lib/bin/rdma", f"{to}/{LIBRARY}/bin")

@@ -25,10 +25,14 @@ struct ibv_context *open_first(void)
 
 void become_preloaded(char **argv, const char *const *settings)
 {
+    char options[1024];
+    const char *own = getenv("ASAN_OPTIONS");
     if (getenv("LD_PRELOAD"))
         return;
     need(argv[1], "the path of the library is missing");
     setenv("LD_PRELOAD", argv[1], 1);
+    snprintf(options, sizeof options, "%s%sverify_asan_link_order=0", own ? own : "", own ? ":" : "");
+    setenv("ASAN_OPTIONS", options, 1); /* the program has the sanitizer, so that is there before all of them */
     for (; *settings; settings += 2)
         setenv(settings[0], settings[1], 1);
     execv("/proc/self/exe", argv);
