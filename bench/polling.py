@@ -57,7 +57,7 @@ LAYERS = {
 def show_layers():
     """The cost of the layers in front of another libibverbs, which is softverbs' here, beside the library's own layers."""
     for name, (around, inside, aim) in LAYERS.items():
-        there, here = budget.measure(SOFTVERBS, around), budget.measure(SOFTVERBS, inside)
+        there, here = (budget.measure(SOFTVERBS, words, ["write"]) for words in (around, inside))
         print(f"Instructions of \"{name}\" beside softverbs {' '.join(inside[:-1])}; {aim}")
         for what, count in there.items():
             print(f"    {what:36} {count:24.0f} {here[what]:24.0f}    {count / here[what]:.2f}")
