@@ -130,8 +130,8 @@ static bool is_there(void)
            status.st_ino == listening.status.st_ino;
 }
 
-/* True: this thread is the only one that has not ended. A process whose threads have all ended ends (pthread_exit(3)).
- */
+/* True: this thread is certainly the only one that has not ended. A process whose threads have all ended ends
+ * (pthread_exit(3)). */
 static bool is_alone(void)
 {
     char path[64], stat[512];
@@ -141,7 +141,8 @@ static bool is_alone(void)
         snprintf(path, sizeof path, "/proc/self/task/%.20s/stat", task->d_name);
         bool other = *task->d_name != '.' && atoi(task->d_name) != (int)syscall(SYS_gettid);
         const char *name_end = other && text_read_at(AT_FDCWD, path, stat, sizeof stat) ? strrchr(stat, ')') : NULL;
-        others += name_end && strncmp(name_end, ") Z", 3) != 0 && strncmp(name_end, ") X", 3) != 0;
+        bool ended = name_end && (!strncmp(name_end, ") Z", 3) || !strncmp(name_end, ") X", 3));
+        others += other && !ended; /* also one that can't be read, as where no descriptor is left */
     }
     if (tasks)
         closedir(tasks);

@@ -1,11 +1,12 @@
 /* The functions of drivers' libraries that a preloaded library has in front of their own. */
+#include <dlfcn.h>
 #include <errno.h>
+#include <stdatomic.h>
 
 #include "around/begin.h"
 #include "around/driven.h"
 #include "around/library/bottom.h"
 #include "around/library/names.h"
-#include "base/static_lock.h"
 #include "check/shadow/unfollow.h"
 #include "diag/log.h"
 
@@ -48,28 +49,37 @@ static const struct names_function of_efa[] = {
 #include "around/driven.def"
     {}};
 
-MUTEX_STATIC(leading, LOCK_AROUND);
-
-static void lead(bool *led, const char *library, const struct names_function *functions)
+/* Without a lock: a constructor that calls this holds the lock of dlopen(3), which names_lead takes. */
+static void lead(atomic_bool *led, const char *library, const struct names_function *functions)
 {
-    lock_assert_held(&leading);
-    *led = *led || names_lead(library, functions);
+    if (!atomic_exchange(led, true) && !names_lead(library, functions))
+        atomic_store(led, false);
 }
 
 static void lead_all(void)
 {
-    static bool mlx5, efa;
-    mutex_take(&leading);
+    static atomic_bool mlx5, efa;
     lead(&mlx5, "libmlx5.so.1", of_mlx5);
     lead(&efa, "libefa.so.1", of_efa);
-    mutex_release(&leading);
+}
+
+/* The library's own function is in `real`, also where another thread is about to lead its name. False: there is none.
+ */
+static bool find_own(void **real, const char *name, const void *ours)
+{
+    lead_all();
+    if (__atomic_load_n(real, __ATOMIC_ACQUIRE))
+        return true;
+    void *next = dlsym(RTLD_NEXT, name);
+    if (next && next != ours)
+        __atomic_store_n(real, next, __ATOMIC_RELEASE);
+    return __atomic_load_n(real, __ATOMIC_ACQUIRE);
 }
 
 /* Returns from a function that is in front of none of a library. */
 #define NEED(name, refusal)                                                                                            \
     do {                                                                                                               \
-        lead_all();                                                                                                    \
-        if (!real_##name)                                                                                              \
+        if (!find_own((void **)&real_##name, #name, (void *)name))                                                     \
             return errno = EOPNOTSUPP, refusal;                                                                        \
     } while (0)
 

@@ -115,7 +115,7 @@ bool names_lead(const char *library, const struct names_function *functions)
     void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
     for (const struct names_function *function = functions; handle && function->name; function++)
         if (function->library)
-            *function->library = dlsym(handle, function->name);
+            __atomic_store_n(function->library, dlsym(handle, function->name), __ATOMIC_RELEASE);
     if (handle &&
         (dlinfo(handle, RTLD_DI_LINKMAP, &map) || !find_table(map, &table) || !lead_library(&table, functions)))
         log_write(LOG_WARN, "the table of symbols of %s can't be changed: what a program finds by dlsym(3) is not seen",
