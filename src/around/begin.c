@@ -6,6 +6,7 @@
 #include "around/control.h"
 #include "around/driven.h"
 #include "around/library/bottom.h"
+#include "around/library/front.h"
 #include "around/questions.h"
 #include "around/reach.h"
 #include "around/story/story.h"
@@ -27,6 +28,7 @@ static void after_fork_in_child(void)
 {
     static_locks_release();
     control_forked();
+    front_forked();
 }
 
 static void begin(void)

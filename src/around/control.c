@@ -19,6 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "around/library/front.h"
+#include "around/reach.h"
 #include "base/text/text.h"
 #include "base/user.h"
 #include "ring/trace_control.h"
@@ -44,7 +46,7 @@ static void add_rules(const char *text, FILE *out)
     if (!more)
         return;
     script_choose(more, program_invocation_short_name);
-    if (script_holds_around(more, why, sizeof why))
+    if (script_holds_around(more, why, sizeof why) && around_may_begin(more, why, sizeof why))
         requests_answer(out, rules_add(more));
     else
         requests_refuse(out, why);
@@ -130,7 +132,7 @@ static bool is_there(void)
            status.st_ino == listening.status.st_ino;
 }
 
-/* True: this thread is certainly the only one that has not ended. A process whose threads have all ended ends
+/* True: this thread and that of library/front.h are certainly the only ones that have not ended. A process whose threads have all ended ends
  * (pthread_exit(3)). */
 static bool is_alone(void)
 {
@@ -139,7 +141,8 @@ static bool is_alone(void)
     DIR *tasks = opendir("/proc/self/task");
     for (struct dirent *task; tasks && (task = readdir(tasks));) {
         snprintf(path, sizeof path, "/proc/self/task/%.20s/stat", task->d_name);
-        bool other = *task->d_name != '.' && atoi(task->d_name) != (int)syscall(SYS_gettid);
+        pid_t number = atoi(task->d_name);
+        bool other = *task->d_name != '.' && number != (pid_t)syscall(SYS_gettid) && number != front_thread();
         const char *name_end = other && text_read_at(AT_FDCWD, path, stat, sizeof stat) ? strrchr(stat, ')') : NULL;
         bool ended = name_end && (!strncmp(name_end, ") Z", 3) || !strncmp(name_end, ") X", 3));
         others += other && !ended; /* also one that can't be read, as where no descriptor is left */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "around/late.h"
 #include "around/library/bottom.h"
 #include "around/library/held.h"
 #include "around/library/numbers.h"
@@ -37,7 +38,10 @@ static struct calls_completion cq_shown(struct ibv_cq_ex *cq)
 {
     const struct held *held = held_find(HELD_CQ, cq);
     const struct ibv_cq_ex *own = &held->cq;
-    struct calls_completion shown = {.wr_id = cq->wr_id, .status = cq->status};
+    struct calls_completion shown;
+    if (late_shown(cq, &shown))
+        return shown;
+    shown = (struct calls_completion){.wr_id = cq->wr_id, .status = cq->status};
     shown.qp_number = own->read_qp_num ? own->read_qp_num(cq) : 0;
     shown.length = !cq->status && own->read_byte_len ? own->read_byte_len(cq) : 0;
     shown.opcode = cq->status ? 0 : own->read_opcode(cq);

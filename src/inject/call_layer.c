@@ -302,20 +302,11 @@ static bool is_wanted(enum script_call call)
            (receives && rules_wants(SCRIPT_receive)) || (call == SCRIPT_ibv_open_device && rules_wants(SCRIPT_open));
 }
 
-static bool any_completes(void)
-{
-    const struct script *script = rules_all();
-    for (unsigned i = 0; script && i < script->count; i++)
-        if (script->rules[i].end.wanted)
-            return true;
-    return false;
-}
-
 /* While it is off, calls go undisturbed. */
 void call_layer_change(void)
 {
     calls_take_off(&layer);
-    if (script_reach->prepare && any_completes())
+    if (script_reach->prepare)
         script_reach->prepare();
     struct calls calls = around;
     calls.ibv_post_send = post_send;

@@ -18,8 +18,10 @@ static bool is_command(enum script_call call)
 
 static bool holds_at(enum script_call event)
 {
-    return event < SCRIPT_CALLS ? !is_command(event)
-                                : event == SCRIPT_work || event == SCRIPT_receive || event == SCRIPT_open;
+    if (event < SCRIPT_CALLS)
+        return !is_command(event);
+    return event == SCRIPT_work || event == SCRIPT_receive || event == SCRIPT_open || event == SCRIPT_completion ||
+           event == SCRIPT_event;
 }
 
 /* The event of the rule that no layer in front sees; NULL: it sees all, or those of calls that a pattern names. */
@@ -41,10 +43,10 @@ static const char *other_action(const struct script_rule *rule)
 {
     if (rule->end.wanted && rule->end.status == IBV_WC_SUCCESS)
         return "complete SUCCESS";
-    if (rule->raised)
-        return "raise";
     if (rule->process.freeze)
         return "freeze";
+    if (rule->fates & SCRIPT_OVERRUN)
+        return "overrun";
     return rule->fates & SCRIPT_RELEASE ? "release" : NULL;
 }
 

@@ -49,7 +49,7 @@ struct script_reach {
     /* The work request that the batch has begun last is whole, and what becomes of the batch. NULL: nothing to do. */
     void (*build_end)(struct ibv_qp_ex *, enum script_batch);
 
-    /* Rules with such ends are there, and no layer of them yet. NULL: nothing to do. */
+    /* The rules have changed (rules_all), and their layer is not around yet. NULL: nothing to do. */
     void (*prepare)(void);
 };
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,10 +190,21 @@ static struct ibv_qp *make_loop(void)
     return qp;
 }
 
+static bool extended; /* the queue of completions */
+
+static struct ibv_cq *make_queue(void)
+{
+    struct ibv_cq_init_attr_ex attr = {.cqe = 4 * DEPTH, .channel = channel, .wc_flags = IBV_WC_STANDARD_FLAGS};
+    struct ibv_cq_ex *made = extended ? ibv_create_cq_ex(pd->context, &attr) : NULL;
+    if (extended)
+        return made ? ibv_cq_ex_to_cq(made) : NULL;
+    return ibv_create_cq(pd->context, 4 * DEPTH, NULL, channel, 0);
+}
+
 static void begin_work(void)
 {
     channel = ibv_create_comp_channel(pd->context);
-    work_cq = channel ? ibv_create_cq(pd->context, 4 * DEPTH, NULL, channel, 0) : NULL;
+    work_cq = channel ? make_queue() : NULL;
     mr = ibv_reg_mr(pd, memory, sizeof memory, IBV_ACCESS_LOCAL_WRITE);
     if (!work_cq || !mr)
         exit(2);
@@ -231,6 +243,23 @@ static int show_for(uint64_t time, int count)
             count--;
         }
     return count;
+}
+
+/* Takes up to two completions by an iterator; -1: there is none. */
+static int show_iterated(uint64_t began)
+{
+    struct ibv_cq_ex *queue = (struct ibv_cq_ex *)work_cq;
+    int shown = 0;
+    if (ibv_start_poll(queue, &(struct ibv_poll_cq_attr){0}))
+        return -1;
+    do {
+        bool failed = queue->status != IBV_WC_SUCCESS;
+        printf("wr_id %d status %d vendor %u opcode %d late %d bytes %u\n", (int)queue->wr_id, queue->status,
+               failed ? ibv_wc_read_vendor_err(queue) : 0, failed ? -1 : (int)ibv_wc_read_opcode(queue),
+               (int)(milliseconds() - began) / 100, failed ? 0 : ibv_wc_read_byte_len(queue));
+    } while (++shown < 2 && !ibv_next_poll(queue));
+    ibv_end_poll(queue);
+    return shown;
 }
 
 static void show_completions(int count)
@@ -293,6 +322,36 @@ static void work(void)
     struct ibv_qp *qp = begin_four();
     show_completions(2 * DEPTH);
     show_state(qp);
+}
+
+static void iterated(void)
+{
+    extended = true;
+    struct ibv_qp *qp = begin_four();
+    uint64_t began = milliseconds();
+    for (int left = 2 * DEPTH, shown; left > 0 && milliseconds() < began + 20000; left -= shown > 0 ? shown : 0)
+        shown = show_iterated(began);
+    show_state(qp);
+}
+
+/* Work whose completions are partly lost: its places in the queues are free again all the same. */
+static void again(void)
+{
+    enum { ROUNDS = 10 * DEPTH };
+    struct ibv_wc wc;
+    begin_work();
+    struct ibv_qp *qp = make_loop();
+    struct ibv_sge piece = element();
+    for (int i = 0; i < ROUNDS; i++) {
+        struct ibv_send_wr *bad, wr = {.wr_id = 1, .sg_list = &piece, .num_sge = 1, .opcode = IBV_WR_SEND};
+        wr.send_flags = IBV_SEND_SIGNALED;
+        receive_one(qp, 101);
+        if (ibv_post_send(qp, &wr, &bad))
+            exit(2);
+        for (uint64_t end = milliseconds() + 10; milliseconds() < end;)
+            ibv_poll_cq(work_cq, 1, &wc);
+    }
+    printf("good\n");
 }
 
 static void show_asyncs(void)
@@ -470,11 +529,11 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } modes[] = {{"regions", regions},    {"receives", receives}, {"batch", batch},   {"polls", polls},
-                 {"fork", fork_and_poll}, {"work", work},         {"built", built},   {"datagrams", datagrams},
-                 {"events", events},      {"lines", lines},       {"asyncs", asyncs}, {"asks", asks},
-                 {"slow", slow},          {"lists", lists},       {"sends", sends},   {"srq", srq},
-                 {"queues", queues}};
+    } modes[] = {{"regions", regions},    {"receives", receives}, {"batch", batch},      {"polls", polls},
+                 {"fork", fork_and_poll}, {"work", work},         {"built", built},      {"datagrams", datagrams},
+                 {"events", events},      {"lines", lines},       {"asyncs", asyncs},    {"asks", asks},
+                 {"slow", slow},          {"lists", lists},       {"sends", sends},      {"srq", srq},
+                 {"queues", queues},      {"again", again},       {"iterated", iterated}};
     struct ibv_device **list = ibv_get_device_list(NULL);
     struct ibv_context *context = list && list[0] ? ibv_open_device(list[0]) : NULL;
     if (!context) {

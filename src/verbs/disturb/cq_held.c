@@ -34,6 +34,7 @@ struct cq_held {
     struct cq *cq;
     struct schedule_timer timer;
     struct held_list entries; /* in their order, which is also the order of `due` */
+    struct held_list lost;    /* whose places in a queue of work are free when a later entry of it is polled */
     unsigned late;            /* events that are late */
     nanos late_due;           /* when the last of them is raised */
     struct adverse_source source;
@@ -136,6 +137,31 @@ static void spoil(struct cq_held *held, struct completion *entry)
         spoil_unsaid(held, entry);
 }
 
+/* Without memory the places of the work are lost, too. */
+static void lose(struct cq_held *held, const struct completion *entry)
+{
+    cq_retire_shared(entry);
+    struct held_entry *lost = entry->retires ? malloc(sizeof *lost) : NULL;
+    if (!lost)
+        return;
+    *lost = (struct held_entry){.entry = *entry};
+    TAILQ_INSERT_TAIL(&held->lost, lost, next);
+}
+
+/* The entry also retires what was lost before it in the same queue of work. */
+static void retire_lost(struct cq_held *held, struct completion *entry)
+{
+    struct held_entry *each = entry->retires ? TAILQ_FIRST(&held->lost) : NULL, *next;
+    for (; each; each = next) {
+        next = TAILQ_NEXT(each, next);
+        if (each->entry.retired != entry->retired)
+            continue;
+        entry->retires += each->entry.retires;
+        TAILQ_REMOVE(&held->lost, each, next);
+        free(each);
+    }
+}
+
 static bool completes(struct cq *cq, struct completion *entry, bool notable)
 {
     lock_assert_held(&cq->lock);
@@ -147,6 +173,11 @@ static bool completes(struct cq *cq, struct completion *entry, bool notable)
         cq_overrun(cq);
         return true;
     }
+    if (verdict_has(&verdict, SCRIPT_DROP)) {
+        lose(held, entry);
+        return true;
+    }
+    retire_lost(held, entry);
     if (!verdict.delay && !last)
         return false;
     struct held_entry *kept = malloc(sizeof *kept);
@@ -200,10 +231,8 @@ static bool notifies(struct cq *cq)
     return false;
 }
 
-static void withdraws(struct cq *cq, uint32_t qp_number)
+static void withdraw_from(struct held_list *entries, uint32_t qp_number)
 {
-    lock_assert_held(&cq->lock);
-    struct held_list *entries = &held_of(cq)->entries;
     struct held_entry *each = TAILQ_FIRST(entries), *next;
     for (; each; each = next) {
         next = TAILQ_NEXT(each, next);
@@ -215,13 +244,26 @@ static void withdraws(struct cq *cq, uint32_t qp_number)
     }
 }
 
+static void withdraws(struct cq *cq, uint32_t qp_number)
+{
+    lock_assert_held(&cq->lock);
+    withdraw_from(&held_of(cq)->entries, qp_number);
+    withdraw_from(&held_of(cq)->lost, qp_number);
+}
+
+static void forget_in(struct held_list *entries, const _Atomic uint32_t *retired)
+{
+    struct held_entry *each;
+    TAILQ_FOREACH (each, entries, next)
+        if (each->entry.retired == retired)
+            each->entry.retired = NULL, each->entry.retires = 0;
+}
+
 static void forgets(struct cq *cq, const _Atomic uint32_t *retired)
 {
     lock_assert_held(&cq->lock);
-    struct held_entry *each;
-    TAILQ_FOREACH (each, &held_of(cq)->entries, next)
-        if (each->entry.retired == retired)
-            each->entry.retired = NULL, each->entry.retires = 0;
+    forget_in(&held_of(cq)->entries, retired);
+    forget_in(&held_of(cq)->lost, retired);
 }
 
 /* --- of the queue */
@@ -235,6 +277,7 @@ static void make(struct cq *cq)
     held->cq = cq;
     held->source = adverse_source();
     TAILQ_INIT(&held->entries);
+    TAILQ_INIT(&held->lost);
     schedule_initialize_timer(&held->timer, held_expired);
     cq->moderation.disturbance = &held->hooks;
 }
@@ -269,14 +312,20 @@ void cq_disturb_stop(struct cq *cq)
         schedule_cancel(&cq->process->schedule, &held_of(cq)->timer);
 }
 
-void cq_disturb_end(struct cq *cq)
+static void free_all(struct held_list *entries)
 {
     struct held_entry *first;
-    if (!cq->moderation.disturbance)
-        return;
-    while ((first = TAILQ_FIRST(&held_of(cq)->entries))) {
-        TAILQ_REMOVE(&held_of(cq)->entries, first, next);
+    while ((first = TAILQ_FIRST(entries))) {
+        TAILQ_REMOVE(entries, first, next);
         free(first);
     }
+}
+
+void cq_disturb_end(struct cq *cq)
+{
+    if (!cq->moderation.disturbance)
+        return;
+    free_all(&held_of(cq)->entries);
+    free_all(&held_of(cq)->lost);
     free(held_of(cq));
 }

@@ -1,0 +1,398 @@
+#include "around/asynchronous.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "around/library/front.h"
+#include "base/container.h"
+#include "base/hash.h"
+#include "base/read_clock.h"
+#include "base/static_lock.h"
+#include "calls/calls.h"
+#include "diag/log.h"
+#include "script/reach.h"
+
+enum { BUCKETS = 1 << 6 };
+
+struct event {
+    TAILQ_ENTRY(event) next;
+    struct ibv_async_event event;
+    bool real; /* the library has raised it, and counts its acknowledgement */
+};
+
+TAILQ_HEAD(list, event);
+
+struct context {
+    struct hash_entry by_address;
+    struct ibv_context *ibv;
+    struct front front;
+    struct list waiting; /* for the program */
+    struct list fetched; /* made-up ones that it has not acknowledged */
+};
+
+MUTEX_STATIC(raising, LOCK_RAISING);
+static struct hash_entry *buckets[BUCKETS];
+static struct hash contexts = {buckets, BUCKETS - 1};
+static atomic_bool prepared;
+static struct calls_layer layer;
+
+static struct context *find_context(const struct ibv_context *ibv)
+{
+    lock_assert_held(&raising);
+    struct hash_entry *entry = hash_find(&contexts, (uintptr_t)ibv, NULL);
+    return entry ? container_of(entry, struct context, by_address) : NULL;
+}
+
+static void ring(const struct context *context)
+{
+    lock_assert_held(&raising);
+    front_ring(&context->front, TAILQ_EMPTY(&context->waiting) ? NANOS_NEVER : 0);
+}
+
+/* -- raising */
+
+static struct ibv_async_event event_of(const struct calls_subject *subject, const struct script_raised *raised)
+{
+    struct ibv_async_event event = {.event_type = raised->type}; /* the element is all 0, where it is a number */
+    if (!*raised->of)
+        event.element.port_num = 1;
+    else if (script_reach_is(subject, "qp"))
+        event.element.qp = (struct ibv_qp *)subject->object;
+    else if (script_reach_is(subject, "cq"))
+        event.element.cq = (struct ibv_cq *)subject->object;
+    else
+        event.element.srq = (struct ibv_srq *)subject->object;
+    return event;
+}
+
+/* False: there is no memory, and the event is lost. */
+static bool add_event(struct context *context, const struct ibv_async_event *event, bool real)
+{
+    lock_assert_held(&raising);
+    struct event *added = malloc(sizeof *added);
+    if (!added)
+        return false;
+    *added = (struct event){.event = *event, .real = real};
+    TAILQ_INSERT_TAIL(&context->waiting, added, next);
+    ring(context);
+    return true;
+}
+
+static void come(const struct ibv_context *ibv, const struct ibv_async_event *event)
+{
+    mutex_take(&raising);
+    struct context *context = find_context(ibv);
+    if (context)
+        add_event(context, event, false);
+    mutex_release(&raising);
+}
+
+static bool is_fatal(enum ibv_event_type type)
+{
+    return type == IBV_EVENT_QP_FATAL || type == IBV_EVENT_QP_REQ_ERR || type == IBV_EVENT_QP_ACCESS_ERR;
+}
+
+void asynchronous_raise(const struct calls_subject *subject, const struct script_raised *raised)
+{
+    const struct ibv_context *ibv = script_reach_context(subject);
+    bool of_device = !*raised->of;
+    if (!ibv || (!of_device && (!subject->object || !script_reach_is(subject, raised->of))))
+        return;
+    int before = errno;
+    struct ibv_async_event event = event_of(subject, raised);
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+    if (!of_device && is_fatal(raised->type))
+        calls_get(&layer.below, ibv_modify_qp)(event.element.qp, &attr, IBV_QP_STATE);
+    come(ibv, &event);
+    errno = before;
+}
+
+/* -- fetching and acknowledging */
+
+static struct context *begin_taking(const struct ibv_context *ibv)
+{
+    mutex_take(&raising);
+    struct context *context = find_context(ibv);
+    if (context && !front_begin_taking(&context->front, &context->ibv->async_fd))
+        context = NULL;
+    mutex_release(&raising);
+    return context;
+}
+
+/* In the thread of library/front.h: all that the library has. */
+static void take_all(const void *object)
+{
+    struct ibv_async_event event;
+    struct context *context = begin_taking(object);
+    while (context && !calls_get(&layer.below, ibv_get_async_event)(context->ibv, &event)) {
+        mutex_take(&raising);
+        bool comes = add_event(context, &event, true);
+        mutex_release(&raising);
+        if (!comes)
+            calls_get(&layer.below, ibv_ack_async_event)(&event);
+    }
+    mutex_take(&raising);
+    if (context)
+        front_end_taking(&context->front, &context->ibv->async_fd);
+    mutex_release(&raising);
+}
+
+/* True: the program has an event, which it is to acknowledge. */
+static bool give_one(struct context *context, struct ibv_async_event *event)
+{
+    lock_assert_held(&raising);
+    struct event *first = TAILQ_FIRST(&context->waiting);
+    if (!first)
+        return false;
+    TAILQ_REMOVE(&context->waiting, first, next);
+    *event = first->event;
+    if (first->real)
+        free(first);
+    else
+        TAILQ_INSERT_TAIL(&context->fetched, first, next);
+    ring(context);
+    return true;
+}
+
+/* True: the context has a descriptor of ours. */
+static bool has_front(const struct ibv_context *ibv, int *descriptor)
+{
+    mutex_take(&raising);
+    const struct context *context = find_context(ibv);
+    if (context)
+        *descriptor = context->front.timer;
+    mutex_release(&raising);
+    return context;
+}
+
+static int get_async_event(struct ibv_context *ibv, struct ibv_async_event *event)
+{
+    int descriptor;
+    if (!has_front(ibv, &descriptor))
+        return calls_get(&layer.below, ibv_get_async_event)(ibv, event);
+    while (!front_wait(descriptor)) {
+        mutex_take(&raising);
+        struct context *context = find_context(ibv);
+        bool given = context && give_one(context, event);
+        mutex_release(&raising);
+        if (given)
+            return 0;
+        if (front_is_nonblocking(descriptor)) {
+            errno = EAGAIN;
+            return -1;
+        }
+    }
+    return -1;
+}
+
+static bool is_same(const struct ibv_async_event *one, const struct ibv_async_event *other)
+{
+    return one->event_type == other->event_type && one->element.qp == other->element.qp;
+}
+
+static struct event *take_fetched(const struct ibv_async_event *event)
+{
+    lock_assert_held(&raising);
+    struct event *each;
+    for (unsigned bucket = 0; bucket < BUCKETS; bucket++)
+        for (struct hash_entry *entry = buckets[bucket]; entry; entry = entry->next) {
+            struct context *context = container_of(entry, struct context, by_address);
+            TAILQ_FOREACH (each, &context->fetched, next)
+                if (is_same(&each->event, event)) {
+                    TAILQ_REMOVE(&context->fetched, each, next);
+                    return each;
+                }
+        }
+    return NULL;
+}
+
+/* The library waits for the events that it has given before it destroys an object, and for no other. */
+static void ack_async_event(struct ibv_async_event *event)
+{
+    mutex_take(&raising);
+    struct event *made_up = take_fetched(event);
+    mutex_release(&raising);
+    if (made_up)
+        free(made_up);
+    else
+        calls_get(&layer.below, ibv_ack_async_event)(event);
+}
+
+/* Moves the events of an object to `to`; NULL: all. */
+static void move_events(struct list *from, const void *object, struct list *to)
+{
+    lock_assert_held(&raising);
+    struct event *each = TAILQ_FIRST(from), *next;
+    for (; each; each = next) {
+        next = TAILQ_NEXT(each, next);
+        if (object && each->event.element.qp != object)
+            continue;
+        TAILQ_REMOVE(from, each, next);
+        TAILQ_INSERT_TAIL(to, each, next);
+    }
+}
+
+/* `acknowledge`: the library waits for that. */
+static void free_events(struct list *events, bool acknowledge)
+{
+    for (struct event *first; (first = TAILQ_FIRST(events));) {
+        TAILQ_REMOVE(events, first, next);
+        if (acknowledge && first->real)
+            calls_get(&layer.below, ibv_ack_async_event)(&first->event);
+        free(first);
+    }
+}
+
+/* An object is about to be destroyed. */
+static void forget(const struct ibv_context *ibv, const void *object)
+{
+    struct list gone = TAILQ_HEAD_INITIALIZER(gone);
+    mutex_take(&raising);
+    struct context *context = find_context(ibv);
+    if (context) {
+        move_events(&context->waiting, object, &gone);
+        move_events(&context->fetched, object, &gone);
+        ring(context);
+    }
+    mutex_release(&raising);
+    free_events(&gone, true);
+}
+
+/* -- contexts */
+
+static void remove_context(struct context *context)
+{
+    lock_assert_held(&raising);
+    free_events(&context->waiting, false);
+    free_events(&context->fetched, false);
+    front_close(&context->front);
+    hash_remove(&context->by_address);
+    free(context);
+}
+
+static struct ibv_context *adopt(struct ibv_context *ibv)
+{
+    struct context *context = ibv ? calloc(1, sizeof *context) : NULL;
+    if (!context)
+        return ibv;
+    mutex_take(&raising);
+    TAILQ_INIT(&context->waiting);
+    TAILQ_INIT(&context->fetched);
+    context->ibv = ibv;
+    if (front_open(&context->front, &ibv->async_fd, take_all, ibv)) {
+        hash_add(&contexts, &context->by_address, (uintptr_t)ibv);
+    } else {
+        log_write(LOG_WARN, "No asynchronous event can be raised: no descriptor or thread is left.");
+        free(context);
+    }
+    mutex_release(&raising);
+    return ibv;
+}
+
+static struct ibv_context *open_device(struct ibv_device *device)
+{
+    return adopt(calls_get(&layer.below, ibv_open_device)(device));
+}
+
+static struct ibv_context *import_device(int fd)
+{
+    return adopt(calls_get(&layer.below, ibv_import_device)(fd));
+}
+
+static int close_device(struct ibv_context *ibv)
+{
+    mutex_take(&raising);
+    struct context *context = find_context(ibv);
+    if (context)
+        front_leave(&context->front, &ibv->async_fd, &raising);
+    mutex_release(&raising);
+    int error = calls_get(&layer.below, ibv_close_device)(ibv);
+    mutex_take(&raising);
+    if (context && error)
+        front_stay(&context->front, &ibv->async_fd);
+    else if (context)
+        remove_context(context);
+    mutex_release(&raising);
+    return error;
+}
+
+/* -- objects: the kernel is told the context's descriptor when one is made */
+
+static struct context *lend(struct ibv_context *ibv)
+{
+    mutex_take(&raising);
+    struct context *context = find_context(ibv);
+    if (context)
+        front_lend(&context->front, &ibv->async_fd);
+    mutex_release(&raising);
+    return context;
+}
+
+static void take_back(struct context *context)
+{
+    mutex_take(&raising);
+    if (context)
+        front_return(&context->front, &context->ibv->async_fd);
+    mutex_release(&raising);
+}
+
+#define CREATES(type, name, of, parameters, arguments)                                                                 \
+    static type name parameters                                                                                        \
+    {                                                                                                                  \
+        struct context *context = lend(of);                                                                            \
+        type made = calls_get(&layer.below, ibv_##name) arguments;                                                     \
+        take_back(context);                                                                                            \
+        return made;                                                                                                   \
+    }
+CREATES(struct ibv_cq *, create_cq, of,
+        (struct ibv_context * of, int entries, void *cq_context, struct ibv_comp_channel *channel, int vector),
+        (of, entries, cq_context, channel, vector))
+CREATES(struct ibv_cq_ex *, create_cq_ex, of, (struct ibv_context * of, struct ibv_cq_init_attr_ex *attr), (of, attr))
+CREATES(struct ibv_qp *, create_qp, pd->context, (struct ibv_pd * pd, struct ibv_qp_init_attr *attr), (pd, attr))
+CREATES(struct ibv_qp *, create_qp_ex, of, (struct ibv_context * of, struct ibv_qp_init_attr_ex *attr), (of, attr))
+CREATES(struct ibv_srq *, create_srq, pd->context, (struct ibv_pd * pd, struct ibv_srq_init_attr *attr), (pd, attr))
+CREATES(struct ibv_srq *, create_srq_ex, of, (struct ibv_context * of, struct ibv_srq_init_attr_ex *attr), (of, attr))
+CREATES(struct ibv_wq *, create_wq, of, (struct ibv_context * of, struct ibv_wq_init_attr *attr), (of, attr))
+
+#define DESTROYS(type, name)                                                                                           \
+    static int name(type *object)                                                                                      \
+    {                                                                                                                  \
+        forget(object->context, object);                                                                               \
+        return calls_get(&layer.below, ibv_##name)(object);                                                            \
+    }
+DESTROYS(struct ibv_cq, destroy_cq)
+DESTROYS(struct ibv_qp, destroy_qp)
+DESTROYS(struct ibv_srq, destroy_srq)
+
+static struct calls_layer layer = {.name = "asynchronous",
+                                   .place = CALLS_PLACE_ASYNCHRONOUS,
+                                   .calls = {.ibv_open_device = open_device,
+                                             .ibv_import_device = import_device,
+                                             .ibv_close_device = close_device,
+                                             .ibv_get_async_event = get_async_event,
+                                             .ibv_ack_async_event = ack_async_event,
+                                             .ibv_create_cq = create_cq,
+                                             .ibv_create_cq_ex = create_cq_ex,
+                                             .ibv_create_qp = create_qp,
+                                             .ibv_create_qp_ex = create_qp_ex,
+                                             .ibv_create_srq = create_srq,
+                                             .ibv_create_srq_ex = create_srq_ex,
+                                             .ibv_create_wq = create_wq,
+                                             .ibv_destroy_cq = destroy_cq,
+                                             .ibv_destroy_qp = destroy_qp,
+                                             .ibv_destroy_srq = destroy_srq}};
+
+void asynchronous_prepare(void)
+{
+    atomic_store(&prepared, true);
+    calls_put_around(&layer);
+}
+
+bool asynchronous_is_prepared(void)
+{
+    return atomic_load(&prepared);
+}
