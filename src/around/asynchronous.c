@@ -15,6 +15,7 @@
 #include "calls/calls.h"
 #include "diag/log.h"
 #include "script/reach.h"
+#include "script/rules.h"
 
 enum { BUCKETS = 1 << 6 };
 
@@ -55,20 +56,6 @@ static void ring(const struct context *context)
 
 /* -- raising */
 
-static struct ibv_async_event event_of(const struct calls_subject *subject, const struct script_raised *raised)
-{
-    struct ibv_async_event event = {.event_type = raised->type}; /* the element is all 0, where it is a number */
-    if (!*raised->of)
-        event.element.port_num = 1;
-    else if (script_reach_is(subject, "qp"))
-        event.element.qp = (struct ibv_qp *)subject->object;
-    else if (script_reach_is(subject, "cq"))
-        event.element.cq = (struct ibv_cq *)subject->object;
-    else
-        event.element.srq = (struct ibv_srq *)subject->object;
-    return event;
-}
-
 /* False: there is no memory, and the event is lost. */
 static bool add_event(struct context *context, const struct ibv_async_event *event, bool real)
 {
@@ -82,18 +69,45 @@ static bool add_event(struct context *context, const struct ibv_async_event *eve
     return true;
 }
 
-static void come(const struct ibv_context *ibv, const struct ibv_async_event *event)
+#define EACH_CONTEXT(context)                                                                                          \
+    for (unsigned bucket = 0; bucket < BUCKETS; bucket++)                                                              \
+        for (struct hash_entry *entry = buckets[bucket]; entry; entry = entry->next)                                   \
+            for (struct context *context = container_of(entry, struct context, by_address); context; context = NULL)
+
+/* To each context of the device. */
+static void come_to_device(const struct ibv_device *device, enum ibv_event_type type)
 {
-    mutex_take(&raising);
+    lock_assert_held(&raising);
+    struct ibv_async_event event = {.event_type = type}; /* the element is all 0, where it is a number */
+    event.element.port_num = 1;
+    EACH_CONTEXT(context)
+    if (context->ibv->device == device)
+        add_event(context, &event, false);
+}
+
+static void come_to_object(const struct ibv_context *ibv, const struct ibv_async_event *event)
+{
+    lock_assert_held(&raising);
     struct context *context = find_context(ibv);
     if (context)
         add_event(context, event, false);
-    mutex_release(&raising);
 }
 
 static bool is_fatal(enum ibv_event_type type)
 {
     return type == IBV_EVENT_QP_FATAL || type == IBV_EVENT_QP_REQ_ERR || type == IBV_EVENT_QP_ACCESS_ERR;
+}
+
+static struct ibv_async_event event_of(const struct calls_subject *subject, enum ibv_event_type type)
+{
+    struct ibv_async_event event = {.event_type = type};
+    if (script_reach_is(subject, "qp"))
+        event.element.qp = (struct ibv_qp *)subject->object;
+    else if (script_reach_is(subject, "cq"))
+        event.element.cq = (struct ibv_cq *)subject->object;
+    else
+        event.element.srq = (struct ibv_srq *)subject->object;
+    return event;
 }
 
 void asynchronous_raise(const struct calls_subject *subject, const struct script_raised *raised)
@@ -103,12 +117,42 @@ void asynchronous_raise(const struct calls_subject *subject, const struct script
     if (!ibv || (!of_device && (!subject->object || !script_reach_is(subject, raised->of))))
         return;
     int before = errno;
-    struct ibv_async_event event = event_of(subject, raised);
+    struct ibv_async_event event = event_of(subject, raised->type);
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
     if (!of_device && is_fatal(raised->type))
         calls_get(&layer.below, ibv_modify_qp)(event.element.qp, &attr, IBV_QP_STATE);
-    come(ibv, &event);
+    mutex_take(&raising);
+    if (of_device)
+        come_to_device(ibv->device, raised->type);
+    else
+        come_to_object(ibv, &event);
+    mutex_release(&raising);
     errno = before;
+}
+
+static bool is_first(const struct context *of)
+{
+    lock_assert_held(&raising);
+    EACH_CONTEXT(context)
+    if (context->ibv->device == of->ibv->device)
+        return context == of;
+    return false;
+}
+
+void asynchronous_meet_open(unsigned from)
+{
+    if (!rules_wants(SCRIPT_open))
+        return;
+    mutex_take(&raising);
+    EACH_CONTEXT(context)
+    if (is_first(context)) {
+        const struct ibv_device *device = context->ibv->device;
+        struct script_verdict verdict = rules_apply((struct script_event){
+            .call = SCRIPT_open, .subject = {.kind = "device"}, .device = device->name, .from = from});
+        if (verdict.raised)
+            come_to_device(device, verdict.raised->type);
+    }
+    mutex_release(&raising);
 }
 
 /* -- fetching and acknowledging */
@@ -198,14 +242,11 @@ static struct event *take_fetched(const struct ibv_async_event *event)
 {
     lock_assert_held(&raising);
     struct event *each;
-    for (unsigned bucket = 0; bucket < BUCKETS; bucket++)
-        for (struct hash_entry *entry = buckets[bucket]; entry; entry = entry->next) {
-            struct context *context = container_of(entry, struct context, by_address);
-            TAILQ_FOREACH (each, &context->fetched, next)
-                if (is_same(&each->event, event)) {
-                    TAILQ_REMOVE(&context->fetched, each, next);
-                    return each;
-                }
+    EACH_CONTEXT(context)
+    TAILQ_FOREACH (each, &context->fetched, next)
+        if (is_same(&each->event, event)) {
+            TAILQ_REMOVE(&context->fetched, each, next);
+            return each;
         }
     return NULL;
 }
@@ -248,7 +289,7 @@ static void free_events(struct list *events, bool acknowledge)
 }
 
 /* An object is about to be destroyed. */
-static void forget(const struct ibv_context *ibv, const void *object)
+static void forget_object(const struct ibv_context *ibv, const void *object)
 {
     struct list gone = TAILQ_HEAD_INITIALIZER(gone);
     mutex_take(&raising);
@@ -293,7 +334,7 @@ static struct ibv_context *adopt(struct ibv_context *ibv)
     return ibv;
 }
 
-static struct ibv_context *open_device(struct ibv_device *device)
+static struct ibv_context *open_with_front(struct ibv_device *device)
 {
     return adopt(calls_get(&layer.below, ibv_open_device)(device));
 }
@@ -332,7 +373,7 @@ static struct context *lend(struct ibv_context *ibv)
     return context;
 }
 
-static void take_back(struct context *context)
+static void return_lent(struct context *context)
 {
     mutex_take(&raising);
     if (context)
@@ -345,7 +386,7 @@ static void take_back(struct context *context)
     {                                                                                                                  \
         struct context *context = lend(of);                                                                            \
         type made = calls_get(&layer.below, ibv_##name) arguments;                                                     \
-        take_back(context);                                                                                            \
+        return_lent(context);                                                                                          \
         return made;                                                                                                   \
     }
 CREATES(struct ibv_cq *, create_cq, of,
@@ -361,7 +402,7 @@ CREATES(struct ibv_wq *, create_wq, of, (struct ibv_context * of, struct ibv_wq_
 #define DESTROYS(type, name)                                                                                           \
     static int name(type *object)                                                                                      \
     {                                                                                                                  \
-        forget(object->context, object);                                                                               \
+        forget_object(object->context, object);                                                                        \
         return calls_get(&layer.below, ibv_##name)(object);                                                            \
     }
 DESTROYS(struct ibv_cq, destroy_cq)
@@ -370,7 +411,7 @@ DESTROYS(struct ibv_srq, destroy_srq)
 
 static struct calls_layer layer = {.name = "asynchronous",
                                    .place = CALLS_PLACE_ASYNCHRONOUS,
-                                   .calls = {.ibv_open_device = open_device,
+                                   .calls = {.ibv_open_device = open_with_front,
                                              .ibv_import_device = import_device,
                                              .ibv_close_device = close_device,
                                              .ibv_get_async_event = get_async_event,

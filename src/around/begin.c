@@ -1,6 +1,7 @@
 #include "around/begin.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 
 #include "around/adopt.h"
 #include "around/control.h"
@@ -12,6 +13,7 @@
 #include "around/story/story.h"
 #include "base/settings.h"
 #include "base/static_lock.h"
+#include "diag/last_lines.h"
 
 /* Other threads may hold locks of this library while the program forks. */
 static void before_fork(void)
@@ -31,11 +33,20 @@ static void after_fork_in_child(void)
     front_forked();
 }
 
+/* For `softverbs why --last`. */
+static void keep_lines(void)
+{
+    const char *directory = secure_getenv(LAST_LINES_VARIABLE);
+    if (directory)
+        last_lines_keep(directory, LAST_LINES_AROUND);
+}
+
 static void begin(void)
 {
     struct calls *calls = bottom_begin();
     settings_around = true;
     script_reach = &around_reach;
+    keep_lines();
     story_begin();
     driven_begin(calls);
     control_begin(calls);

@@ -364,7 +364,7 @@ static struct ibv_cq *create_cq(struct ibv_context *context, int entries, void *
     return made(channel, calls_get(&layer.below, ibv_create_cq)(context, entries, cq_context, of, vector));
 }
 
-static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
+static struct ibv_cq_ex *create_cq_of_channel(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
 {
     struct channel *channel = lend(attr->channel);
     struct ibv_cq_ex *cq = calls_get(&layer.below, ibv_create_cq_ex)(context, attr);
@@ -408,7 +408,7 @@ static struct calls_layer layer = {.name = "channels",
                                    .calls = {.ibv_create_comp_channel = create_comp_channel,
                                              .ibv_destroy_comp_channel = destroy_comp_channel,
                                              .ibv_create_cq = create_cq,
-                                             .ibv_create_cq_ex = create_cq_ex,
+                                             .ibv_create_cq_ex = create_cq_of_channel,
                                              .ibv_destroy_cq = destroy_cq,
                                              .ibv_req_notify_cq = req_notify_cq,
                                              .ibv_get_cq_event = get_cq_event,

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "around/asynchronous.h"
 #include "around/library/front.h"
 #include "around/reach.h"
 #include "base/text/text.h"
@@ -46,10 +47,15 @@ static void add_rules(const char *text, FILE *out)
     if (!more)
         return;
     script_choose(more, program_invocation_short_name);
-    if (script_holds_around(more, why, sizeof why) && around_may_begin(more, why, sizeof why))
-        requests_answer(out, rules_add(more));
-    else
+    unsigned place = rules_next_place();
+    bool holds = script_holds_around(more, why, sizeof why) && around_may_begin(more, why, sizeof why);
+    int error = holds ? rules_add(more) : 0;
+    if (!holds)
         requests_refuse(out, why);
+    if (holds && !error)
+        asynchronous_meet_open(place);
+    if (holds)
+        requests_answer(out, error);
     free(more);
 }
 
@@ -132,8 +138,8 @@ static bool is_there(void)
            status.st_ino == listening.status.st_ino;
 }
 
-/* True: this thread and that of library/front.h are certainly the only ones that have not ended. A process whose threads have all ended ends
- * (pthread_exit(3)). */
+/* True: this thread and that of library/front.h are certainly the only ones that have not ended. A process whose
+ * threads have all ended ends (pthread_exit(3)). */
 static bool is_alone(void)
 {
     char path[64], stat[512];

@@ -9,6 +9,7 @@
 #include <sys/queue.h>
 
 #include "around/channels.h"
+#include "around/library/held.h"
 #include "base/container.h"
 #include "base/hash.h"
 #include "base/read_clock.h"
@@ -61,7 +62,7 @@ struct queue {
     struct hash_entry by_address;
     const struct ibv_cq *cq;
     struct kept_list entries; /* in their order, which is also the order of `due` */
-    bool iterated;            /* a thread is between start_poll and end_poll, and has the next three for itself */
+    bool iterated; /* a thread is between start_late_poll and end_late_poll, and has the next three for itself */
     pthread_t owner;
     enum polling polling;
     struct entry shown; /* where it polls an entry that was held back */
@@ -115,7 +116,7 @@ static void note_late(const struct queue *queue)
 }
 
 /* Keeps a copy of the entry. False: there is no memory, and it is not late. */
-static bool keep(struct ibv_cq *cq, const struct entry *entry, nanos delay)
+static bool hold_back(struct ibv_cq *cq, const struct entry *entry, nanos delay)
 {
     struct kept *kept = malloc(sizeof *kept);
     nanos due = read_clock(CLOCK_MONOTONIC) + delay;
@@ -193,7 +194,7 @@ static int poll_one(struct ibv_cq *cq, struct ibv_wc *wc)
             return count;
         entry.wc = *wc;
         struct script_verdict verdict = meet(cq, wc->wr_id, wc->qp_num);
-        if (!verdict_has(&verdict, SCRIPT_DROP) && !(verdict.delay && keep(cq, &entry, verdict.delay)))
+        if (!verdict_has(&verdict, SCRIPT_DROP) && !(verdict.delay && hold_back(cq, &entry, verdict.delay)))
             return 1;
     }
 }
@@ -210,7 +211,7 @@ static int poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc)
 
 /* -- iterators */
 
-/* The queue, if this thread iterates it past this layer's start_poll; NULL. */
+/* The queue, if this thread iterates it past this layer's start_late_poll; NULL. */
 static struct queue *own_iteration(const struct ibv_cq *cq)
 {
     mutex_take(&keeping);
@@ -247,6 +248,12 @@ static void end_iteration(struct queue *queue)
     mutex_release(&keeping);
 }
 
+static uint64_t wc_flags_of(const struct ibv_cq_ex *cq)
+{
+    const struct held *held = held_find(HELD_CQ, cq);
+    return held ? held->made.wc_flags : 0;
+}
+
 /* The entry at which the library's iterator is. */
 static struct entry read_entry(struct ibv_cq_ex *cq, uint64_t wc_flags)
 {
@@ -262,20 +269,20 @@ static struct entry read_entry(struct ibv_cq_ex *cq, uint64_t wc_flags)
 }
 
 /* Goes to the first entry of the library's that the program gets now. Returns ENOENT: there is none. */
-static int choose(struct ibv_cq_ex *cq)
+static int choose_entry(struct ibv_cq_ex *cq)
 {
     for (int error = 0; !error && rules_wants(SCRIPT_completion); error = calls_get(&layer.below, ibv_next_poll)(cq)) {
-        struct entry entry = read_entry(cq, calls_questions->cq_made(ibv_cq_ex_to_cq(cq)).wc_flags);
+        struct entry entry = read_entry(cq, wc_flags_of(cq));
         struct script_verdict verdict = meet(ibv_cq_ex_to_cq(cq), entry.wc.wr_id, entry.wc.qp_num);
         if (verdict_has(&verdict, SCRIPT_DROP))
             continue;
-        return verdict.delay && keep(ibv_cq_ex_to_cq(cq), &entry, verdict.delay) ? result_failure(ENOENT) : 0;
+        return verdict.delay && hold_back(ibv_cq_ex_to_cq(cq), &entry, verdict.delay) ? result_failure(ENOENT) : 0;
     }
     return rules_wants(SCRIPT_completion) ? result_failure(ENOENT) : 0;
 }
 
 /* Goes to the next entry, where the library has no iterator at work. */
-static int start(struct queue *queue, struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
+static int go_on(struct queue *queue, struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 {
     enum found found = take_kept(queue->cq, &queue->shown);
     queue->polling = found == DUE ? POLLS_KEPT : POLLS_NOTHING;
@@ -289,7 +296,7 @@ static int start(struct queue *queue, struct ibv_cq_ex *cq, struct ibv_poll_cq_a
     if (error)
         return error;
     queue->polling = POLLS_LIBRARY;
-    error = choose(cq);
+    error = choose_entry(cq);
     if (!error)
         return 0;
     queue->polling = POLLS_NOTHING;
@@ -297,26 +304,26 @@ static int start(struct queue *queue, struct ibv_cq_ex *cq, struct ibv_poll_cq_a
     return result_failure(error);
 }
 
-static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
+static int start_late_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 {
     struct queue *queue = begin_iteration(ibv_cq_ex_to_cq(cq));
-    int error = queue ? start(queue, cq, attr) : calls_get(&layer.below, ibv_start_poll)(cq, attr);
+    int error = queue ? go_on(queue, cq, attr) : calls_get(&layer.below, ibv_start_poll)(cq, attr);
     if (queue && error)
         end_iteration(queue);
     return error;
 }
 
-static int next_poll(struct ibv_cq_ex *cq)
+static int next_late_poll(struct ibv_cq_ex *cq)
 {
     struct ibv_poll_cq_attr attr = {0};
     struct queue *queue = own_iteration(ibv_cq_ex_to_cq(cq));
     if (queue && queue->polling != POLLS_LIBRARY)
-        return start(queue, cq, &attr);
+        return go_on(queue, cq, &attr);
     int error = calls_get(&layer.below, ibv_next_poll)(cq);
-    return queue && !error ? choose(cq) : error;
+    return queue && !error ? choose_entry(cq) : error;
 }
 
-static void end_poll(struct ibv_cq_ex *cq)
+static void end_late_poll(struct ibv_cq_ex *cq)
 {
     struct queue *queue = own_iteration(ibv_cq_ex_to_cq(cq));
     if (!queue || queue->polling == POLLS_LIBRARY)
@@ -349,19 +356,10 @@ static void read_tm_info(struct ibv_cq_ex *cq, struct ibv_wc_tm_info *info)
         calls_get(&layer.below, ibv_wc_read_tm_info)(cq, info);
 }
 
-bool late_shown(const struct ibv_cq_ex *cq, struct calls_completion *completion)
+const struct ibv_wc *late_shown(const struct ibv_cq_ex *cq)
 {
-    const struct entry *entry = shown_of(cq);
-    if (!entry)
-        return false;
-    bool failed = entry->wc.status;
-    *completion = (struct calls_completion){.wr_id = entry->wc.wr_id,
-                                            .status = entry->wc.status,
-                                            .qp_number = entry->wc.qp_num,
-                                            .length = failed ? 0 : entry->wc.byte_len,
-                                            .opcode = failed ? 0 : entry->wc.opcode,
-                                            .vendor_err = failed ? entry->wc.vendor_err : 0};
-    return true;
+    const struct entry *shown = shown_of(cq);
+    return shown ? &shown->wc : NULL;
 }
 
 /* -- the objects */
@@ -411,7 +409,7 @@ static int destroy_qp(struct ibv_qp *qp)
     return error;
 }
 
-static int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+static int reset_late_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
     int error = calls_get(&layer.below, ibv_modify_qp)(qp, attr, mask);
     if (!error && mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET)
@@ -426,9 +424,10 @@ static struct calls_layer layer = {.name = "late",
                                        EACH_FIELD(FIELD)
 #undef FIELD
                                            .ibv_wc_read_tm_info = read_tm_info,
-                                       .ibv_poll_cq = poll_cq, .ibv_start_poll = start_poll, .ibv_next_poll = next_poll,
-                                       .ibv_end_poll = end_poll, .ibv_destroy_cq = destroy_cq,
-                                       .ibv_destroy_qp = destroy_qp, .ibv_modify_qp = modify_qp}};
+                                       .ibv_poll_cq = poll_cq, .ibv_start_poll = start_late_poll,
+                                       .ibv_next_poll = next_late_poll, .ibv_end_poll = end_late_poll,
+                                       .ibv_destroy_cq = destroy_cq, .ibv_destroy_qp = destroy_qp,
+                                       .ibv_modify_qp = reset_late_qp}};
 
 /* Each reader has its field. */
 #define FIELD(type, name, place, flag) +1

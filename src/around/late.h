@@ -4,10 +4,8 @@
 
 #include <infiniband/verbs.h>
 
-#include "calls/questions.h"
-
 /* Puts the layer around. */
 void late_prepare(void);
 
-/* True: the entry at which this queue's iterator is was held back, and is copied. */
-bool late_shown(const struct ibv_cq_ex *, struct calls_completion *);
+/* The entry at which this thread's iterator of the queue is, if it was held back; NULL. Until the iterator moves. */
+const struct ibv_wc *late_shown(const struct ibv_cq_ex *);

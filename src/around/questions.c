@@ -38,10 +38,15 @@ static struct calls_completion cq_shown(struct ibv_cq_ex *cq)
 {
     const struct held *held = held_find(HELD_CQ, cq);
     const struct ibv_cq_ex *own = &held->cq;
-    struct calls_completion shown;
-    if (late_shown(cq, &shown))
+    const struct ibv_wc *late = late_shown(cq);
+    struct calls_completion shown = {.wr_id = cq->wr_id, .status = cq->status};
+    if (late) {
+        shown.qp_number = late->qp_num;
+        shown.length = cq->status ? 0 : late->byte_len;
+        shown.opcode = cq->status ? 0 : late->opcode;
+        shown.vendor_err = cq->status ? late->vendor_err : 0;
         return shown;
-    shown = (struct calls_completion){.wr_id = cq->wr_id, .status = cq->status};
+    }
     shown.qp_number = own->read_qp_num ? own->read_qp_num(cq) : 0;
     shown.length = !cq->status && own->read_byte_len ? own->read_byte_len(cq) : 0;
     shown.opcode = cq->status ? 0 : own->read_opcode(cq);

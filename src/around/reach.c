@@ -56,7 +56,7 @@ bool around_may_begin(const struct script *script, char *why, size_t size)
                        "Around another libibverbs a process has rules of %s only if it began with one: "
                        "softverbs around --inject '%s' -- PROGRAM.",
                        lacks_channels ? "completions and events" : "asynchronous events",
-                       lacks_channels ? "when event: note" : "when open, nth 2: raise port-up");
+                       lacks_channels ? "when event: note" : "when open, nth 1000: raise port-up");
     return true;
 }
 

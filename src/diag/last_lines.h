@@ -8,12 +8,16 @@
 
 enum {
     LAST_LINES = 20,
-    LAST_LINES_TEXT = 640,   /* bytes of a line with its end */
-    LAST_LINES_FILES = 64,   /* a user's files in a directory; the oldest are removed */
-    LAST_LINES_DAYS = 7,     /* older files are removed */
-    LAST_LINES_VERSION = 1,  /* the form of the file */
-    LAST_LINES_PROGRAM = 32, /* bytes of a program's name with its end */
+    LAST_LINES_TEXT = 640,       /* bytes of a line with its end */
+    LAST_LINES_FILES = 64,       /* a user's files in a directory; the oldest are removed */
+    LAST_LINES_DAYS = 7,         /* older files are removed */
+    LAST_LINES_VERSION = 1,      /* the form of the file */
+    LAST_LINES_PROGRAM = 32,     /* bytes of a program's name with its end */
+    LAST_LINES_AROUND = 1 << 16, /* the slot of processes of "softverbs around", which have no place among others */
 };
+
+/* The directory of a process of "softverbs around", which the command has chosen. */
+#define LAST_LINES_VARIABLE "SOFTVERBS_AROUND_KEPT"
 
 #define LAST_LINES_PREFIX "last-" /* the begin of the file's name, last-PID-SLOT; mode 0600 */
 

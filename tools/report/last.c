@@ -17,6 +17,7 @@
 #include "ipc/node.h"
 #include "print/emit.h"
 #include "print/screen.h"
+#include "report/around_process.h"
 
 struct file {
     struct last_lines_head head;
@@ -65,7 +66,13 @@ static json_t *line_of(struct last_line *line)
     return json_pack("{s:s, s:o}", "time", when, "text", emit_text(without_name(line->text)));
 }
 
-static json_t *process_of(struct file *file)
+static bool is_around(const char *name)
+{
+    const char *slot = strrchr(name, '-');
+    return slot && strtoul(slot + 1, NULL, 10) == LAST_LINES_AROUND;
+}
+
+static json_t *process_of(struct file *file, bool ended)
 {
     json_t *lines = json_array();
     file->head.program[sizeof file->head.program - 1] = 0;
@@ -75,7 +82,7 @@ static json_t *process_of(struct file *file)
         if (file->lines[i].number)
             json_array_append_new(lines, line_of(&file->lines[i]));
     return json_pack("{s:i, s:o, s:b, s:I, s:o}", "pid", (int)file->head.pid, "program", emit_text(file->head.program),
-                     "ended", 1, "wrote", (json_int_t)(file->lines[LAST_LINES - 1].time), "lines", lines);
+                     "ended", ended, "wrote", (json_int_t)(file->lines[LAST_LINES - 1].time), "lines", lines);
 }
 
 static void mark_alive(const struct node_entry *entry, void *list)
@@ -114,7 +121,7 @@ json_t *last_collect(const char *directory, int pid)
     DIR *stream = opendir(directory);
     while (stream && (entry = readdir(stream)))
         if (read_file(dirfd(stream), entry->d_name, &file) && (!pid || file.head.pid == pid))
-            insert(list, process_of(&file));
+            insert(list, process_of(&file, !(is_around(entry->d_name) && around_process_listens(file.head.pid))));
     if (stream)
         closedir(stream);
     node_list(directory, mark_alive, list, why, sizeof why);

@@ -9,6 +9,9 @@
 #include "base/settings.h"
 #include "base/text/text.h"
 #include "command.h"
+#include "diag/last_lines.h"
+#include "ipc/node.h"
+#include "ipc/place/directory.h"
 #include "place.h"
 #include "prepare.h"
 #include "script/holds.h"
@@ -115,6 +118,14 @@ static int take_option(const struct command *command, const struct option *optio
     return 0;
 }
 
+/* The last lines of the processes' logs are kept where those of softverbs' own are; nowhere, if that can't be. */
+static void keep_lines(void)
+{
+    char directory[NODE_DIRECTORY_MAX + 1], why[512];
+    if (node_directory(directory) && !directory_check(directory, true, why, sizeof why))
+        setenv(LAST_LINES_VARIABLE, directory, 1);
+}
+
 /* The library that stands in front has variables of its own: the libibverbs after it may be softverbs', too. */
 static int move_settings(void)
 {
@@ -139,6 +150,7 @@ static int preload(void)
                             path);
     if (access(path, R_OK))
         return complain_and(EXIT_SELF, "The library \"%s\" can't be read: %s.", path, strerror(errno));
+    keep_lines();
     return prepare_preload(path);
 }
 

@@ -54,7 +54,7 @@ static nfds_t list(struct pollfd *polls, struct watched *watched)
     return count;
 }
 
-static bool is_there(void)
+static bool pipe_is_there(void)
 {
     struct stat status;
     return !fstat(watch.wake[0], &status) && status.st_dev == watch.status.st_dev &&
@@ -68,11 +68,11 @@ static void *run(void *unused)
     char bytes[64];
     prctl(PR_SET_NAME, "softverbs-front");
     atomic_store(&thread, (pid_t)syscall(SYS_gettid));
-    while (is_there()) {
+    while (pipe_is_there()) {
         nfds_t count = list(polls, watched);
         if (poll(polls, count, -1) < 0 && errno != EINTR)
             break;
-        if (polls[0].revents && is_there() && read(watch.wake[0], bytes, sizeof bytes) < 0 && errno != EAGAIN)
+        if (polls[0].revents && pipe_is_there() && read(watch.wake[0], bytes, sizeof bytes) < 0 && errno != EAGAIN)
             break;
         for (nfds_t i = 1; i < count; i++)
             if (polls[i].revents)
@@ -112,7 +112,7 @@ static void wake(void)
 {
     lock_assert_held(&watching);
     int before = errno;
-    if (watch.runs && is_there() && write(watch.wake[1], "", 1) < 0) {
+    if (watch.runs && pipe_is_there() && write(watch.wake[1], "", 1) < 0) {
         /* it is full: the thread wakes up */
     }
     errno = before;
@@ -125,7 +125,7 @@ pid_t front_thread(void)
 
 void front_forked(void)
 {
-    if (watch.runs && is_there()) {
+    if (watch.runs && pipe_is_there()) {
         close(watch.wake[0]);
         close(watch.wake[1]);
     }

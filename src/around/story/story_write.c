@@ -10,6 +10,7 @@
 #include "calls/qp_types.h"
 #include "check/findings/place_of_post.h"
 #include "check/findings/symbol.h"
+#include "diag/last_lines.h"
 #include "diag/log.h"
 #include "diag/shared_file.h"
 #include "events/words.h"
@@ -238,8 +239,23 @@ static void append(const char *text, size_t size)
         log_write(LOG_ERROR, "a story of a queue pair can't be written to \"%s\": %s", file, strerror(error));
 }
 
+/* A line for `softverbs why --last`, in the form of those of the log. */
+static void keep_line(const struct story_qp *story)
+{
+    char line[LAST_LINES_TEXT];
+    const struct story_failure *failure = &story->failure;
+    if (!failure->status)
+        return;
+    snprintf(line, sizeof line, "softverbs: %.32s[%d] qp 0x%x: %s with wr_id %llu ended with %s, vendor_err 0x%x",
+             program_invocation_short_name, (int)getpid(), story->number,
+             failure->receive ? "a receive" : "work of the send queue", (unsigned long long)failure->wr_id,
+             words_status(failure->status), failure->vendor_err);
+    last_lines_add(line);
+}
+
 void story_append(const struct story_told *told)
 {
+    keep_line(&told->qp);
     struct writing *writing = calloc(1, sizeof *writing);
     char *text = NULL;
     size_t size = 0;

@@ -19,7 +19,8 @@ SUCCESS, FLUSHED, RETRY_EXC = 0, 5, 12
 ENOMEM = 12
 # The cases about calls and work, which are in front of any libibverbs.
 OF_CALLS = ("work_of_a_live_process_goes_wrong_and_then_does_not", "another_process_goes_on", "rules_that_were_refused_do_not_come_later", "rules_are_taken_back",
-            "what_is_wrong_is_refused_and_nothing_changes", "what_only_own_devices_do_is_refused", "a_process_that_ends_loses_nothing")
+            "what_is_wrong_is_refused_and_nothing_changes", "what_only_own_devices_do_is_refused", "completions_of_a_live_process_are_held_back",
+            "a_process_that_began_without_such_a_rule_gets_none", "a_process_that_ends_loses_nothing")
 
 
 class _Program:
@@ -223,7 +224,7 @@ def what_is_held_leaves_when_the_rules_are_taken_back():
 
 
 def completions_of_a_live_process_are_held_back():
-    with _running() as program:
+    with _running(*(("--inject", "when event: note") if cases.AROUND else ())) as program:
         expect(softverbs("inject", program.pid, "when completion, wr_id 1: delay 300ms"), out=None)
         program.process.stdin.write(b"\n")
         program.process.stdin.flush()
@@ -263,6 +264,17 @@ def what_is_wrong_is_refused_and_nothing_changes():
         expect(softverbs("inject", program.pid, "when work: signal KILL" + " " * 2000), 2, b"", [b"longer than"])
         assert program.send() == SUCCESS
     expect(softverbs("inject", "--list", program.pid), 1, b"", [b"has a softverbs device open"])
+
+
+def a_process_that_began_without_such_a_rule_gets_none():
+    with _running() as program:
+        for rule, cure in (("when event: drop", b"'when event: note'"), ("when completion: delay 1ms", b"'when event: note'"),
+                           ("event port-down soft0", b"raise port-up'")):
+            done = softverbs("inject", program.pid, rule)
+            assert not cases.AROUND or done.returncode == 1 and cure in done.stderr and b"only if it began with one" in done.stderr, (rule, done)
+    with _running("--inject", "when open, nth 2: raise port-up") as program:
+        done = softverbs("inject", program.pid, "event port-down soft0")
+        assert b"(met 1, done 1)" in done.stdout, done
 
 
 def what_only_own_devices_do_is_refused():

@@ -62,6 +62,16 @@ def _cause(lines):
     return [line for line in lines if not line.startswith(MORE)]
 
 
+def the_last_lines_stay():
+    with tempfile.TemporaryDirectory(dir=TEMPORARY) as directory:
+        path = f"{directory}/stories"
+        with failed("remote-key", "--log", "none", front=("env", f"SOFTVERBS_DIR={directory}", SOFTVERBS, "around", "--log", "none", "--story", path, "--")) as (numbers, end):
+            end()
+        lines = expect(softverbs("why", "--last", env={"SOFTVERBS_DIR": directory})).stdout.decode()
+    ended = f"qp {numbers[1]:#x}: work of the send queue with wr_id 7 ended with IBV_WC_REM_ACCESS_ERR, vendor_err "
+    assert ended in " ".join(lines.split()) and " (ended)" in lines, (lines, ended)
+
+
 def what_calls_show_is_told_as_of_own_devices():
     for name in SAME:
         path, numbers = _stories(name)
