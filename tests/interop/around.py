@@ -117,8 +117,9 @@ def _selftest_row():
 
 # rxe keeps the completions of a queue pair that is gone, which softverbs' own library drops.
 def _turned_row():
-    yield {"name": "turned work", "seconds": 120, "files": [],
-           "command": f"SOFTVERBS_DIR=/tmp {ROOT}/around_turned $(find {ROOT} -name libsoftverbs-around.so) | grep ^1[.][.]5"}
+    for program, name in ("turned", "turned work"), ("events", "turned events"):
+        yield {"name": name, "seconds": 120, "files": [],
+               "command": f"SOFTVERBS_DIR=/tmp {ROOT}/around_{program} $(find {ROOT} -name libsoftverbs-around.so) | grep ^1[.][.]"}
 
 
 def _release_rows():
@@ -320,7 +321,7 @@ def _copy():
     shutil.rmtree(SHARED, ignore_errors=True)
     os.makedirs(SHARED)
     installed(SHARED)
-    for program in ("api/around_turned", "check/mistakes", "check/mistakes_connections", "tool/stories"):
+    for program in ("api/around_turned", "api/around_events", "check/mistakes", "check/mistakes_connections", "tool/stories"):
         shutil.copy(f"{BUILD}/tests/{program}", SHARED)
     shutil.copy(f"{HERE}/around_list.py", SHARED)
     for program in (f"{SHARED}/bin/softverbs", "/usr/bin/fi_pingpong"):

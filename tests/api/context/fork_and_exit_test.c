@@ -31,9 +31,9 @@ enum { THREADS_IN_CHILDREN = 0 };
 enum { THREADS_IN_CHILDREN = 1 };
 #endif
 
-/* AddressSanitizer of GCC 12 keeps a lock of its own that another thread held at the fork: its child waits for ever in
- * malloc or pthread_create, in a program without verbs, too (4 of 1,083 forks). The other builds find a hang of ours.
- */
+/* AddressSanitizer of GCC 12 releases no lock of its allocator and its list of threads in the child of a fork: the child
+ * waits for ever in malloc or pthread_create, in a program without verbs, too (4 of 1,083 forks). The other builds find
+ * a hang of ours. */
 #if defined(__SANITIZE_ADDRESS__)
 enum { CHILDREN_MAY_HANG = 1 };
 #else
