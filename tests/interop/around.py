@@ -119,7 +119,7 @@ def _selftest_row():
 def _turned_row():
     for program, name in ("turned", "turned work"), ("events", "turned events"):
         yield {"name": name, "seconds": 120, "files": [],
-               "command": f"SOFTVERBS_DIR=/tmp {ROOT}/around_{program} $(find {ROOT} -name libsoftverbs-around.so) | grep ^1[.][.]"}
+               "command": f"SOFTVERBS_DIR=/tmp {ROOT}/around_{program} $(find {ROOT} -name libsoftverbs-around.so) > /tmp/tap; left=$?; tail -n 3 /tmp/tap; exit $left"}
 
 
 def _release_rows():
