@@ -10,14 +10,14 @@ import shutil
 import subprocess
 import sys
 
-from guest import HERE, STATE, Guest, obstacle
+from guest import HERE, OUR_ADDRESS, STATE, Guest, obstacle, softverbs_here
 from report import in_brief, library
 
 sys.path[:0] = [os.path.join(HERE, "../check"), os.path.join(HERE, "../tool")]
 sys.argv[1:1] = ["--around"]
 import rules_test  # noqa: E402
 from cases import installed  # noqa: E402
-from clients import BUILD, Failure  # noqa: E402
+from clients import BUILD, Failure, Program  # noqa: E402
 from stories import plain  # noqa: E402
 from wrapped import joined, write_page  # noqa: E402
 
@@ -119,7 +119,19 @@ def _selftest_row():
 def _turned_row():
     for program, name in ("turned", "turned work"), ("events", "turned events"):
         yield {"name": name, "seconds": 120, "files": [],
-               "command": f"SOFTVERBS_DIR=/tmp {ROOT}/around_{program} $(find {ROOT} -name libsoftverbs-around.so) > /tmp/tap; left=$?; tail -n 3 /tmp/tap; exit $left"}
+               "command": f"SOFTVERBS_DIR=/tmp {ROOT}/around_{program} $(find {ROOT} -name libsoftverbs-around.so) plain > /tmp/tap; left=$?; tail -n 3 /tmp/tap; exit $left"}
+
+
+# The peer is softverbs on this side of the bridge. The link of the guest goes down in the midst of the exchange.
+LINK_DOWN = "link down"
+PEER = ["ibv_rc_pingpong", "-g", "1", "-n", "100000000", "-p", "7030"]
+
+
+def _link_row():
+    story = "/tmp/story-link"
+    yield {"name": LINK_DOWN, "seconds": 120, "files": [story],
+           "command": f"{AROUND} --story {story} --log none -- ibv_rc_pingpong -d rxe0 -g 1 -n 100000000 -p 7030 {OUR_ADDRESS} & sleep 12; ip link set eth0 down; wait $!; "
+                      f"ip link set eth0 up; {ROOT}/bin/softverbs why --from {story} >&2"}
 
 
 def _release_rows():
@@ -149,6 +161,7 @@ def rows():
     yield from _cause_rows()
     yield from _selftest_row()
     yield from _turned_row()
+    yield from _link_row()
     yield from _release_rows()
     yield from _suite_rows()
 
@@ -203,6 +216,11 @@ def _judge_cause(cause, row):
     return "named" if CAUSES[cause] in said else f"not named: {said}"
 
 
+def _judge_link(row):
+    said = " ".join(row["err"].split())
+    return "named" if "ended the work request with an error" in said and " was down when the story was written: its cable, the switch" in said else f"not named: {said}"
+
+
 def _counts(row):
     """(results of unittest and the number of tests with each, names of those that did not pass)"""
     results = re.findall(r"^(test_\w+) \((\S+)\).*? \.\.\. (ok|FAIL|ERROR|skipped)", row["out"], re.M | re.S)
@@ -222,6 +240,8 @@ def judge(row, results):
     alone = results.get(row["name"].rpartition(", ")[0] + ", alone", row)
     if kind == "turned":
         return _how_it_ended(row) or None
+    if row["name"] == LINK_DOWN:
+        return None if _judge_link(row) == "named" else _judge_link(row)
     if kind in ("program", "release") and _judge_program(alone) != "ok":
         return None if _judge_program(row) != "ok" else "it ends well, and not so alone"
     if kind in ("program", "release"):
@@ -275,6 +295,7 @@ def _suite_line(results):
 def _cause_table(results):
     yield "| cause | the story |\n|---|---|\n"
     yield f"| the self-test | {in_brief(_judge_selftest(results['self-test']))} |\n"
+    yield f"| {LINK_DOWN} | {in_brief(_judge_link(results[LINK_DOWN]))} |\n"
     yield joined([cause, in_brief(_judge_cause(cause, results[f"cause {cause}"])) if f"cause {cause}" in results else "not run"] for cause in CAUSES) + "\n\n"
 
 
@@ -347,7 +368,10 @@ def _run(guest, wanted, kept):
     links = "".join(f" && ln -sfn {ROOT}/{release} {BUILD}/interop/rdma-core-{release}" for release in RELEASES if RDMA_CORE)
     guest.ask(f"rm -rf {ROOT} && cp -a {THERE} {ROOT} && cp -n {ROOT}/*.so* /usr/lib/x86_64-linux-gnu/ && cp -n {ROOT}/bin/fi_pingpong /usr/bin && ldconfig && mkdir -p {BUILD}/interop" + links, 300)
     command = guest.command(f"python3 {ROOT}/around_list.py {THERE}/list {THERE}/results", sum(row["seconds"] for row in wanted))
+    peer = Program(softverbs_here(BUILD, PEER), dict(os.environ)) if any(row["name"] == LINK_DOWN for row in wanted) else None
     status = os.spawnvp(os.P_WAIT, command[0], command)
+    if peer:
+        peer.kill()
     if os.path.exists(f"{SHARED}/results"):
         shutil.copy(f"{SHARED}/results", kept)
     if status:

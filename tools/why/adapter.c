@@ -217,6 +217,9 @@ void adapter_tell(struct explanation *explanation, const struct story_end *end, 
     if (!adapter_is(end))
         return;
     struct known known = explanation_known(end, NULL);
+    if (facts_is(&end->story.port_down) &&
+        story_end_reason(end) == REASON_ADAPTER_STATUS) /* as rxe of Linux 6.1 ends it */
+        explanation_diagnose(explanation, 0, DIAGNOSIS_ADAPTER_DOWN, &known);
     if (end->error.place)
         explanation_diagnose(explanation, 0, DIAGNOSIS_POSTED_AT, &known);
     if (end->error.vendor_err.value)

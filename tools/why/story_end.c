@@ -12,6 +12,7 @@ const struct story_end *story_end_read(struct story_end *room, const json_t *jso
         return NULL;
     facts_read(&facts_of_qp, json, &room->qp);
     room->qp.number = room->story.qp;
+    room->qp.port_down = room->story.port_down;
     snprintf(room->name, sizeof room->name, "%.40s (%d)", facts_text(room->story.program), (int)room->story.pid.value);
     facts_read(&facts_of_error, facts_json(&room->story.error), &room->error);
     facts_read(&facts_of_receive, facts_json(&room->error.receive), &room->receive);

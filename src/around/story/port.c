@@ -44,6 +44,13 @@ void port_read(const char *device, uint8_t port, struct port_counters *counters)
     read_folder(counters, path);
 }
 
+bool port_is_down(const char *device, uint8_t port)
+{
+    char path[PATH], text[32];
+    snprintf(path, sizeof path, "%s/ports/%u/state", device, port);
+    return text_read_at(AT_FDCWD, path, text, sizeof text) && !strncmp(text, "1:", 2); /* IBV_PORT_DOWN */
+}
+
 bool port_gid(const char *device, uint8_t port, unsigned index, char *gid, size_t size)
 {
     char path[PATH];

@@ -23,6 +23,9 @@ struct port_counters {
  * folder of the device (ibdev_path). */
 void port_read(const char *path, uint8_t port, struct port_counters *);
 
+/* False also where that is not known. */
+bool port_is_down(const char *path, uint8_t port);
+
 /* Reads a GID as the kernel writes it, "0000:0000:0000:0000:0000:ffff:7f00:0001". False: there is none. */
 bool port_gid(const char *path, uint8_t port, unsigned index, char *gid, size_t size);
 

@@ -195,6 +195,8 @@ static void fill_port(struct facts_story *facts, struct writing *writing)
     const struct story_port *port = qp->port;
     facts->device = port ? port->device : "";
     facts->driver = port ? port->driver : "";
+    if (port)
+        fact_put_flag(&facts->port_down, port_is_down(port->path, port->number), true);
     if (!port || !port->since || !read_counters(port, qp->state != IBV_QPS_ERR, &writing->now))
         return;
     fact_put(&facts->port_since, true, time_of(writing, port->since));

@@ -153,6 +153,26 @@ def the_meaning_of_a_vendors_code_is_told_with_its_source():
     assert "The vendor_err of mlx5 is 129: No ACK came within the timeout of the last try" in said and "observed by users: NVIDIA/nccl#214" in said, said
 
 
+def a_port_that_is_down_is_named():
+    path, numbers = _stories("strange")
+    with open(path, encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file]
+    for down, whose in (0, "c was down when the story"), (2, "s of S was down when its story"):
+        for line in lines:
+            line.pop("port_down", None)
+            line.update({"port_down": True} if line["pid"] == numbers[down] else {}, peer_qp=numbers[3] if line["pid"] == numbers[0] else numbers[1])
+        with open(f"{TEMPORARY}/down", "w", encoding="utf-8") as file:
+            file.writelines(json.dumps(line) + "\n" for line in lines)
+        said = _sentences(numbers, f"{TEMPORARY}/down")
+        assert any(f"ort of queue pair {whose} was written: its cable, the switch, or the network interface" in line for line in said), said
+    lines = [line for line in lines if line["pid"] == numbers[0]]
+    lines[0].update(port_down=True, error={**lines[0]["error"], "reason": 123, "name": "ADAPTER_STATUS", "status": "IBV_WC_LOC_QP_OP_ERR"})  # as rxe ends it
+    with open(f"{TEMPORARY}/down", "w", encoding="utf-8") as file:
+        file.writelines(json.dumps(line) + "\n" for line in lines)
+    said = _sentences(numbers, f"{TEMPORARY}/down")
+    assert any("ort of queue pair c was down when the story was written" in line for line in said), said
+
+
 def a_program_without_an_error_has_no_story_to_tell():
     path, _ = _stories("fine")
     said = expect(_why("--from", path)).stdout.decode()
