@@ -6,12 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
+#include <time.h>
 
 #include "around/library/front.h"
 #include "base/container.h"
 #include "base/hash.h"
 #include "base/read_clock.h"
 #include "base/static_lock.h"
+#include "base/uncancelled.h"
 #include "calls/calls.h"
 #include "diag/log.h"
 #include "script/reach.h"
@@ -33,6 +35,14 @@ struct context {
     struct front front;
     struct list waiting; /* for the program */
     struct list fetched; /* made-up ones that it has not acknowledged */
+    SLIST_HEAD(, leaving) leaving;
+};
+
+/* An object that is being destroyed: the library waits for the acknowledgement of its events, which come no more. */
+struct leaving {
+    SLIST_ENTRY(leaving) next;
+    const void *object;
+    struct list lost; /* these events, without those of the device */
 };
 
 MUTEX_STATIC(raising, LOCK_RAISING);
@@ -81,7 +91,7 @@ static void come_to_device(const struct ibv_device *device, enum ibv_event_type 
     struct ibv_async_event event = {.event_type = type}; /* the element is all 0, where it is a number */
     event.element.port_num = 1;
     EACH_CONTEXT(context)
-    if (context->ibv->device == device)
+    if (context->ibv->device == device && !front_is_inherited(&context->front))
         add_event(context, &event, false);
 }
 
@@ -110,24 +120,38 @@ static struct ibv_async_event event_of(const struct calls_subject *subject, enum
     return event;
 }
 
+/* The batch of builders of this thread, during which the library may hold locks that moving the queue pair needs. */
+static _Thread_local struct {
+    const struct ibv_qp_ex *batch;
+    struct ibv_qp *failed; /* is moved at the end of the batch */
+} building __attribute__((tls_model("initial-exec")));
+
+static void move_to_error(struct ibv_qp *qp)
+{
+    int before = errno, cancelled = uncancelled_begin();
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+    calls_get(&layer.below, ibv_modify_qp)(qp, &attr, IBV_QP_STATE);
+    uncancelled_end(cancelled);
+    errno = before;
+}
+
 void asynchronous_raise(const struct calls_subject *subject, const struct script_raised *raised)
 {
     const struct ibv_context *ibv = script_reach_context(subject);
     bool of_device = !*raised->of;
     if (!ibv || (!of_device && (!subject->object || !script_reach_is(subject, raised->of))))
         return;
-    int before = errno;
     struct ibv_async_event event = event_of(subject, raised->type);
-    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
-    if (!of_device && is_fatal(raised->type))
-        calls_get(&layer.below, ibv_modify_qp)(event.element.qp, &attr, IBV_QP_STATE);
+    if (!of_device && is_fatal(raised->type) && building.batch)
+        building.failed = event.element.qp;
+    else if (!of_device && is_fatal(raised->type))
+        move_to_error(event.element.qp);
     mutex_take(&raising);
     if (of_device)
         come_to_device(ibv->device, raised->type);
     else
         come_to_object(ibv, &event);
     mutex_release(&raising);
-    errno = before;
 }
 
 static bool is_first(const struct context *of)
@@ -157,32 +181,78 @@ void asynchronous_meet_open(unsigned from)
 
 /* -- fetching and acknowledging */
 
+/* The object's record, if it is being destroyed; NULL. */
+static struct leaving *find_leaving(struct context *context, const void *object)
+{
+    lock_assert_held(&raising);
+    struct leaving *leaving;
+    SLIST_FOREACH(leaving, &context->leaving, next)
+    if (leaving->object == object)
+        return leaving;
+    return NULL;
+}
+
+/* False: the event never comes, and is to be acknowledged for the program. */
+static bool arrive(struct context *context, const struct ibv_async_event *event)
+{
+    lock_assert_held(&raising);
+    struct leaving *leaving = find_leaving(context, event->element.qp);
+    struct event *lost = leaving ? malloc(sizeof *lost) : NULL;
+    if (lost) {
+        *lost = (struct event){.event = *event};
+        TAILQ_INSERT_TAIL(&leaving->lost, lost, next);
+    }
+    return !leaving && add_event(context, event, true);
+}
+
 static struct context *begin_taking(const struct ibv_context *ibv)
 {
     mutex_take(&raising);
     struct context *context = find_context(ibv);
-    if (context && !front_begin_taking(&context->front, &context->ibv->async_fd))
+    if (context && !front_begin_taking(&context->front, true))
         context = NULL;
     mutex_release(&raising);
     return context;
 }
 
-/* In the thread of library/front.h: all that the library has. */
-static void take_all(const void *object)
+static bool is_failure(int error)
 {
-    struct ibv_async_event event;
-    struct context *context = begin_taking(object);
-    while (context && !calls_get(&layer.below, ibv_get_async_event)(context->ibv, &event)) {
-        mutex_take(&raising);
-        bool comes = add_event(context, &event, true);
-        mutex_release(&raising);
-        if (!comes)
-            calls_get(&layer.below, ibv_ack_async_event)(&event);
-    }
+    return error && error != EAGAIN && error != EINTR;
+}
+
+/* An event comes only when the program finds our descriptor again, so that no wake-up is lost. */
+static bool take_batch(const struct ibv_context *ibv, int *error)
+{
+    enum { MOST = 16 };
+    struct ibv_async_event events[MOST];
+    bool comes[MOST];
+    unsigned count = 0;
+    struct context *context = begin_taking(ibv);
+    if (!context)
+        return false;
+    while (count < MOST && !calls_get(&layer.below, ibv_get_async_event)(context->ibv, &events[count]))
+        count++;
+    *error = count < MOST ? errno : 0;
     mutex_take(&raising);
-    if (context)
-        front_end_taking(&context->front, &context->ibv->async_fd);
+    front_end_taking(&context->front, true);
+    for (unsigned i = 0; i < count; i++)
+        comes[i] = arrive(context, &events[i]);
+    if (is_failure(*error))
+        front_fail(&context->front);
     mutex_release(&raising);
+    for (unsigned i = 0; i < count; i++)
+        if (!comes[i])
+            calls_get(&layer.below, ibv_ack_async_event)(&events[i]);
+    return !*error;
+}
+
+/* In the thread of library/front.h: all that the library has. */
+static bool take_all(const void *object)
+{
+    int error = 0;
+    while (take_batch(object, &error)) {
+    }
+    return !is_failure(error);
 }
 
 /* True: the program has an event, which it is to acknowledge. */
@@ -190,8 +260,10 @@ static bool give_one(struct context *context, struct ibv_async_event *event)
 {
     lock_assert_held(&raising);
     struct event *first = TAILQ_FIRST(&context->waiting);
-    if (!first)
+    if (!first) {
+        ring(context);
         return false;
+    }
     TAILQ_REMOVE(&context->waiting, first, next);
     *event = first->event;
     if (first->real)
@@ -202,35 +274,83 @@ static bool give_one(struct context *context, struct ibv_async_event *event)
     return true;
 }
 
-/* True: the context has a descriptor of ours. */
-static bool has_front(const struct ibv_context *ibv, int *descriptor)
+/* False: the context has no descriptor of ours. */
+static bool find_front(const struct ibv_context *ibv, int *descriptor, bool *inherited)
 {
     mutex_take(&raising);
     const struct context *context = find_context(ibv);
-    if (context)
+    if (context) {
         *descriptor = context->front.timer;
+        *inherited = front_is_inherited(&context->front);
+    }
     mutex_release(&raising);
     return context;
+}
+
+static struct context *lend(const struct ibv_context *ibv)
+{
+    mutex_take(&raising);
+    struct context *context = find_context(ibv);
+    if (context)
+        front_lend(&context->front);
+    mutex_release(&raising);
+    return context;
+}
+
+static void return_lent(struct context *context)
+{
+    mutex_take(&raising);
+    if (context)
+        front_return(&context->front);
+    mutex_release(&raising);
+}
+
+/* The library's descriptor has failed, and it says how. */
+static int ask_library(struct ibv_context *ibv, struct ibv_async_event *event)
+{
+    int cancelled = uncancelled_begin();
+    struct context *context = lend(ibv);
+    int result = calls_get(&layer.below, ibv_get_async_event)(ibv, event), error = errno;
+    return_lent(context);
+    errno = error;
+    uncancelled_end(cancelled);
+    return result;
+}
+
+enum outcome { WAITS, GIVEN, LIBRARY };
+
+/* One try, which does not wait. */
+static enum outcome take_one(const struct ibv_context *ibv, struct ibv_async_event *event)
+{
+    mutex_take(&raising);
+    struct context *context = find_context(ibv);
+    bool given = context && give_one(context, event);
+    enum outcome outcome = given ? GIVEN : !context || context->front.failed ? LIBRARY : WAITS;
+    mutex_release(&raising);
+    return outcome;
 }
 
 static int get_async_event(struct ibv_context *ibv, struct ibv_async_event *event)
 {
     int descriptor;
-    if (!has_front(ibv, &descriptor))
+    bool inherited = false;
+    enum outcome outcome = WAITS;
+    if (!find_front(ibv, &descriptor, &inherited))
         return calls_get(&layer.below, ibv_get_async_event)(ibv, event);
-    while (!front_wait(descriptor)) {
-        mutex_take(&raising);
-        struct context *context = find_context(ibv);
-        bool given = context && give_one(context, event);
-        mutex_release(&raising);
-        if (given)
-            return 0;
-        if (front_is_nonblocking(descriptor)) {
+    if (inherited) {
+        errno = ENODEV;
+        return -1;
+    }
+    while (outcome == WAITS && !front_wait(descriptor)) {
+        outcome = take_one(ibv, event);
+        if (outcome == WAITS && front_is_nonblocking(descriptor)) {
             errno = EAGAIN;
             return -1;
         }
     }
-    return -1;
+    if (outcome == LIBRARY)
+        return ask_library(ibv, event);
+    return outcome == GIVEN ? 0 : -1;
 }
 
 static bool is_same(const struct ibv_async_event *one, const struct ibv_async_event *other)
@@ -277,30 +397,66 @@ static void move_events(struct list *from, const void *object, struct list *to)
     }
 }
 
-/* `acknowledge`: the library waits for that. */
-static void free_events(struct list *events, bool acknowledge)
+static void free_events(struct list *events)
 {
     for (struct event *first; (first = TAILQ_FIRST(events));) {
         TAILQ_REMOVE(events, first, next);
-        if (acknowledge && first->real)
-            calls_get(&layer.below, ibv_ack_async_event)(&first->event);
         free(first);
     }
 }
 
-/* An object is about to be destroyed. */
-static void forget_object(const struct ibv_context *ibv, const void *object)
+/* The object's events come no more. False: its context has no descriptor of ours. */
+static bool begin_leaving(const struct ibv_context *ibv, struct leaving *leaving)
 {
-    struct list gone = TAILQ_HEAD_INITIALIZER(gone);
+    struct event *each;
     mutex_take(&raising);
     struct context *context = find_context(ibv);
+    TAILQ_INIT(&leaving->lost);
     if (context) {
-        move_events(&context->waiting, object, &gone);
-        move_events(&context->fetched, object, &gone);
+        move_events(&context->waiting, leaving->object, &leaving->lost);
+        SLIST_INSERT_HEAD(&context->leaving, leaving, next);
         ring(context);
     }
     mutex_release(&raising);
-    free_events(&gone, true);
+    TAILQ_FOREACH (each, &leaving->lost, next)
+        if (each->real)
+            calls_get(&layer.below, ibv_ack_async_event)(&each->event);
+    return context;
+}
+
+static bool has_fetched(const struct context *context, const void *object)
+{
+    lock_assert_held(&raising);
+    const struct event *each;
+    TAILQ_FOREACH (each, &context->fetched, next)
+        if (each->event.element.qp == object)
+            return true;
+    return false;
+}
+
+/* Where the object stays, what it has lost meanwhile comes. Where it is gone, this waits until the program has
+ * acknowledged the events that were made up, as the library does for its own. */
+static void end_leaving(const struct ibv_context *ibv, struct leaving *leaving, bool stays)
+{
+    struct event *each;
+    mutex_take(&raising);
+    struct context *context = find_context(ibv);
+    if (context)
+        SLIST_REMOVE(&context->leaving, leaving, leaving, next);
+    if (context && stays) {
+        TAILQ_FOREACH (each, &leaving->lost, next)
+            each->real = false; /* it was acknowledged */
+        TAILQ_CONCAT(&context->waiting, &leaving->lost, next);
+        ring(context);
+    }
+    while (context && !stays && !front_is_inherited(&context->front) && has_fetched(context, leaving->object)) {
+        mutex_release(&raising);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        mutex_take(&raising);
+        context = find_context(ibv);
+    }
+    mutex_release(&raising);
+    free_events(&leaving->lost);
 }
 
 /* -- contexts */
@@ -308,8 +464,8 @@ static void forget_object(const struct ibv_context *ibv, const void *object)
 static void remove_context(struct context *context)
 {
     lock_assert_held(&raising);
-    free_events(&context->waiting, false);
-    free_events(&context->fetched, false);
+    free_events(&context->waiting);
+    free_events(&context->fetched);
     front_close(&context->front);
     hash_remove(&context->by_address);
     free(context);
@@ -323,6 +479,7 @@ static struct ibv_context *adopt(struct ibv_context *ibv)
     mutex_take(&raising);
     TAILQ_INIT(&context->waiting);
     TAILQ_INIT(&context->fetched);
+    SLIST_INIT(&context->leaving);
     context->ibv = ibv;
     if (front_open(&context->front, &ibv->async_fd, take_all, ibv)) {
         hash_add(&contexts, &context->by_address, (uintptr_t)ibv);
@@ -344,42 +501,29 @@ static struct ibv_context *import_device(int fd)
     return adopt(calls_get(&layer.below, ibv_import_device)(fd));
 }
 
+/* The record is found no longer once the library runs: another context may get the address. */
 static int close_device(struct ibv_context *ibv)
 {
     mutex_take(&raising);
     struct context *context = find_context(ibv);
-    if (context)
-        front_leave(&context->front, &ibv->async_fd, &raising);
+    if (context) {
+        front_leave(&context->front, &raising);
+        hash_remove(&context->by_address);
+    }
     mutex_release(&raising);
     int error = calls_get(&layer.below, ibv_close_device)(ibv);
     mutex_take(&raising);
-    if (context && error)
-        front_stay(&context->front, &ibv->async_fd);
-    else if (context)
+    if (context && error) {
+        hash_add(&contexts, &context->by_address, (uintptr_t)ibv);
+        front_stay(&context->front);
+    } else if (context) {
         remove_context(context);
+    }
     mutex_release(&raising);
     return error;
 }
 
 /* -- objects: the kernel is told the context's descriptor when one is made */
-
-static struct context *lend(struct ibv_context *ibv)
-{
-    mutex_take(&raising);
-    struct context *context = find_context(ibv);
-    if (context)
-        front_lend(&context->front, &ibv->async_fd);
-    mutex_release(&raising);
-    return context;
-}
-
-static void return_lent(struct context *context)
-{
-    mutex_take(&raising);
-    if (context)
-        front_return(&context->front, &context->ibv->async_fd);
-    mutex_release(&raising);
-}
 
 #define CREATES(type, name, of, parameters, arguments)                                                                 \
     static type name parameters                                                                                        \
@@ -402,12 +546,48 @@ CREATES(struct ibv_wq *, create_wq, of, (struct ibv_context * of, struct ibv_wq_
 #define DESTROYS(type, name)                                                                                           \
     static int name(type *object)                                                                                      \
     {                                                                                                                  \
-        forget_object(object->context, object);                                                                        \
-        return calls_get(&layer.below, ibv_##name)(object);                                                            \
+        const struct ibv_context *ibv = object->context;                                                               \
+        struct leaving leaving = {.object = object};                                                                   \
+        bool leaves = begin_leaving(ibv, &leaving);                                                                    \
+        int error = calls_get(&layer.below, ibv_##name)(object);                                                       \
+        if (leaves)                                                                                                    \
+            end_leaving(ibv, &leaving, error);                                                                         \
+        return error;                                                                                                  \
     }
 DESTROYS(struct ibv_cq, destroy_cq)
 DESTROYS(struct ibv_qp, destroy_qp)
 DESTROYS(struct ibv_srq, destroy_srq)
+DESTROYS(struct ibv_wq, destroy_wq)
+
+/* -- builders */
+
+static void start_batch(struct ibv_qp_ex *qp)
+{
+    calls_get(&layer.below, ibv_wr_start)(qp);
+    building.batch = qp;
+}
+
+static void end_batch(void)
+{
+    struct ibv_qp *failed = building.failed;
+    building.batch = NULL;
+    building.failed = NULL;
+    if (failed)
+        move_to_error(failed);
+}
+
+static int complete_batch(struct ibv_qp_ex *qp)
+{
+    int error = calls_get(&layer.below, ibv_wr_complete)(qp);
+    end_batch();
+    return error;
+}
+
+static void abort_batch(struct ibv_qp_ex *qp)
+{
+    calls_get(&layer.below, ibv_wr_abort)(qp);
+    end_batch();
+}
 
 static struct calls_layer layer = {.name = "asynchronous",
                                    .place = CALLS_PLACE_ASYNCHRONOUS,
@@ -425,7 +605,11 @@ static struct calls_layer layer = {.name = "asynchronous",
                                              .ibv_create_wq = create_wq,
                                              .ibv_destroy_cq = destroy_cq,
                                              .ibv_destroy_qp = destroy_qp,
-                                             .ibv_destroy_srq = destroy_srq}};
+                                             .ibv_destroy_srq = destroy_srq,
+                                             .ibv_destroy_wq = destroy_wq,
+                                             .ibv_wr_start = start_batch,
+                                             .ibv_wr_complete = complete_batch,
+                                             .ibv_wr_abort = abort_batch}};
 
 void asynchronous_prepare(void)
 {

@@ -4,12 +4,14 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/queue.h>
+#include <time.h>
 
 #include "around/library/front.h"
 #include "base/container.h"
 #include "base/hash.h"
 #include "base/read_clock.h"
 #include "base/static_lock.h"
+#include "base/uncancelled.h"
 #include "calls/calls.h"
 #include "diag/log.h"
 #include "script/rules.h"
@@ -24,11 +26,13 @@ struct event {
     bool real; /* the library has raised it, and counts its acknowledgement */
 };
 
+TAILQ_HEAD(events, event);
+
 struct channel {
     struct hash_entry by_address;
     struct ibv_comp_channel *ibv;
     struct front front;
-    TAILQ_HEAD(, event) events;
+    struct events events;
 };
 
 struct queue {
@@ -38,6 +42,8 @@ struct queue {
     nanos late;       /* channels_note_late */
     bool armed;       /* the program has asked for an event, and none has come */
     unsigned unacked; /* made-up events that the program has */
+    bool leaving;     /* it is being destroyed: the library waits for acknowledgements, and events are lost */
+    unsigned missed;  /* these events */
 };
 
 MUTEX_STATIC(channeling, LOCK_CHANNELS);
@@ -124,8 +130,11 @@ static bool arrive(struct channel *channel, struct ibv_cq *cq)
     lock_assert_held(&channeling);
     struct queue *queue = find_queue(cq);
     struct script_verdict verdict = {0};
-    if (!queue) /* it is about to be destroyed, and the library waits for the acknowledgement */
+    if (!queue || queue->leaving) {
+        if (queue)
+            queue->missed++;
         return false;
+    }
     if (rules_wants(SCRIPT_event))
         verdict = rules_apply((struct script_event){
             .call = SCRIPT_event, .subject = {"cq", cq->handle, (uintptr_t)cq}, .device = cq->context->device->name});
@@ -135,56 +144,105 @@ static bool arrive(struct channel *channel, struct ibv_cq *cq)
         return false;
     if (verdict_has(&verdict, SCRIPT_DUPLICATE))
         add_event(channel, cq, due, false);
-    ring(channel);
     return true;
 }
 
-static struct channel *begin_taking(const struct ibv_comp_channel *ibv)
+/* rdma-core's reads the descriptor alone, and a copy of the struct will do; softverbs' own, which has no such private
+ * part, finds the channel around the struct. */
+static bool reads_a_copy(const struct ibv_comp_channel *ibv)
+{
+    const struct verbs_context *context = verbs_get_ctx(ibv->context);
+    return context && context->priv;
+}
+
+static struct channel *begin_taking(const struct ibv_comp_channel *ibv, struct ibv_comp_channel *copy)
 {
     mutex_take(&channeling);
     struct channel *channel = find_channel(ibv);
-    if (channel && !front_begin_taking(&channel->front, &channel->ibv->fd))
+    if (channel && !front_begin_taking(&channel->front, !reads_a_copy(ibv)))
         channel = NULL;
+    if (channel) {
+        *copy = *channel->ibv;
+        copy->fd = channel->front.real;
+    }
     mutex_release(&channeling);
     return channel;
 }
 
-/* In the thread of library/front.h: all that the library has. */
-static void take_all(const void *object)
+/* The queues of up to `most` events. *error: why there were no more. */
+static unsigned take_some(struct channel *channel, struct ibv_comp_channel *copy, struct ibv_cq **cqs, unsigned most,
+                          int *error)
 {
-    struct ibv_cq *cq;
+    struct ibv_comp_channel *ibv = reads_a_copy(channel->ibv) ? copy : channel->ibv;
+    unsigned count = 0;
     void *cq_context;
-    struct channel *channel = begin_taking(object);
-    while (channel && !calls_get(&layer.below, ibv_get_cq_event)(channel->ibv, &cq, &cq_context)) {
-        mutex_take(&channeling);
-        bool comes = arrive(channel, cq);
-        mutex_release(&channeling);
-        if (!comes)
-            calls_get(&layer.below, ibv_ack_cq_events)(cq, 1);
-    }
+    while (count < most && !calls_get(&layer.below, ibv_get_cq_event)(ibv, &cqs[count], &cq_context))
+        count++;
+    *error = count < most ? errno : 0;
+    return count;
+}
+
+static bool is_failure(int error)
+{
+    return error && error != EAGAIN && error != EINTR;
+}
+
+/* An event comes only when the program finds our descriptor again, so that no wake-up is lost. */
+static bool take_batch(const struct ibv_comp_channel *ibv, int *error)
+{
+    enum { MOST = 32 };
+    struct ibv_cq *cqs[MOST];
+    struct ibv_comp_channel copy;
+    bool comes[MOST];
+    struct channel *channel = begin_taking(ibv, &copy);
+    if (!channel)
+        return false;
+    unsigned count = take_some(channel, &copy, cqs, MOST, error);
     mutex_take(&channeling);
-    if (channel)
-        front_end_taking(&channel->front, &channel->ibv->fd);
+    front_end_taking(&channel->front, !reads_a_copy(ibv));
+    for (unsigned i = 0; i < count; i++)
+        comes[i] = arrive(channel, cqs[i]);
+    if (is_failure(*error))
+        front_fail(&channel->front);
+    ring(channel);
     mutex_release(&channeling);
+    for (unsigned i = 0; i < count; i++)
+        if (!comes[i])
+            calls_get(&layer.below, ibv_ack_cq_events)(cqs[i], 1);
+    return !*error;
+}
+
+/* In the thread of library/front.h: all that the library has. */
+static bool take_all(const void *object)
+{
+    int error = 0;
+    while (take_batch(object, &error)) {
+    }
+    return !is_failure(error);
 }
 
 /* -- events of the program */
 
-/* Removes the events of a queue; NULL: of all. Returns how many of them the library wants to be acknowledged. */
-static unsigned forget_events(struct channel *channel, const struct ibv_cq *cq)
+/* Moves the events of a queue to `to`; NULL: all. */
+static void move_events(struct channel *channel, const struct ibv_cq *cq, struct events *to)
 {
     lock_assert_held(&channeling);
     struct event *each = TAILQ_FIRST(&channel->events), *next;
-    unsigned owed = 0;
     for (; each; each = next) {
         next = TAILQ_NEXT(each, next);
         if (cq && each->cq != cq)
             continue;
-        owed += each->real;
         TAILQ_REMOVE(&channel->events, each, next);
-        free(each);
+        TAILQ_INSERT_TAIL(to, each, next);
     }
-    return owed;
+}
+
+static void free_events(struct events *events)
+{
+    for (struct event *first; (first = TAILQ_FIRST(events));) {
+        TAILQ_REMOVE(events, first, next);
+        free(first);
+    }
 }
 
 /* The queue whose event is the program's now; NULL: no event is due. */
@@ -208,50 +266,103 @@ static struct ibv_cq *give_one(struct channel *channel)
     return cq;
 }
 
-/* True: the channel has a descriptor of ours. */
-static bool has_front(const struct ibv_comp_channel *ibv, int *descriptor)
+enum outcome { WAITS, GIVEN, LIBRARY };
+
+/* One try, which does not wait. */
+static enum outcome take_one(const struct ibv_comp_channel *ibv, struct ibv_cq **cq, void **cq_context)
+{
+    mutex_take(&channeling);
+    struct channel *channel = find_channel(ibv);
+    struct ibv_cq *given = channel ? give_one(channel) : NULL;
+    enum outcome outcome = given ? GIVEN : !channel || channel->front.failed ? LIBRARY : WAITS;
+    if (given)
+        *cq = given, *cq_context = given->cq_context;
+    mutex_release(&channeling);
+    return outcome;
+}
+
+/* False: the channel has no descriptor of ours. */
+static bool find_front(const struct ibv_comp_channel *ibv, int *descriptor, bool *inherited)
 {
     mutex_take(&channeling);
     const struct channel *channel = find_channel(ibv);
-    if (channel)
+    if (channel) {
         *descriptor = channel->front.timer;
+        *inherited = front_is_inherited(&channel->front);
+    }
     mutex_release(&channeling);
     return channel;
+}
+
+static struct channel *lend(struct ibv_comp_channel *of)
+{
+    mutex_take(&channeling);
+    struct channel *channel = find_channel(of);
+    if (channel)
+        front_lend(&channel->front);
+    mutex_release(&channeling);
+    return channel;
+}
+
+static void return_lent(struct channel *channel)
+{
+    mutex_take(&channeling);
+    if (channel)
+        front_return(&channel->front);
+    mutex_release(&channeling);
+}
+
+/* The library's descriptor has failed, and it says how. */
+static int ask_library(struct ibv_comp_channel *ibv, struct ibv_cq **cq, void **cq_context)
+{
+    int cancelled = uncancelled_begin();
+    struct channel *channel = lend(ibv);
+    int result = calls_get(&layer.below, ibv_get_cq_event)(ibv, cq, cq_context), error = errno;
+    return_lent(channel);
+    errno = error;
+    uncancelled_end(cancelled);
+    return result;
 }
 
 static int get_cq_event(struct ibv_comp_channel *ibv, struct ibv_cq **cq, void **cq_context)
 {
     int descriptor;
-    if (!has_front(ibv, &descriptor))
+    bool inherited = false;
+    enum outcome outcome = WAITS;
+    if (!find_front(ibv, &descriptor, &inherited))
         return calls_get(&layer.below, ibv_get_cq_event)(ibv, cq, cq_context);
-    while (!front_wait(descriptor)) {
-        mutex_take(&channeling);
-        struct channel *channel = find_channel(ibv);
-        struct ibv_cq *given = channel ? give_one(channel) : NULL;
-        if (given)
-            *cq = given, *cq_context = given->cq_context;
-        mutex_release(&channeling);
-        if (given)
-            return 0;
-        if (front_is_nonblocking(descriptor)) {
+    if (inherited) {
+        errno = ENODEV;
+        return -1;
+    }
+    while (outcome == WAITS && !front_wait(descriptor)) {
+        outcome = take_one(ibv, cq, cq_context);
+        if (outcome == WAITS && front_is_nonblocking(descriptor)) {
             errno = EAGAIN;
             return -1;
         }
     }
-    return -1;
+    if (outcome == LIBRARY)
+        return ask_library(ibv, cq, cq_context);
+    return outcome == GIVEN ? 0 : -1;
 }
 
-/* The library waits for the events that it has given before it destroys a queue, and for no other. */
+/* The library waits for the events that it has given before it destroys a queue, and this layer for its own. Another
+ * queue may have got the address of one that waits. */
 static void ack_cq_events(struct ibv_cq *cq, unsigned count)
 {
+    struct hash_entry *entry = NULL;
+    unsigned left = count;
     mutex_take(&channeling);
-    struct queue *queue = find_queue(cq);
-    unsigned unacked = queue ? queue->unacked : 0, own = unacked < count ? unacked : count;
-    if (queue)
+    while ((entry = hash_find(&queues, (uintptr_t)cq, entry))) {
+        struct queue *queue = container_of(entry, struct queue, by_address);
+        unsigned own = queue->unacked < left ? queue->unacked : left;
         queue->unacked -= own;
+        left -= own;
+    }
     mutex_release(&channeling);
-    if (count > own || !count)
-        calls_get(&layer.below, ibv_ack_cq_events)(cq, count - own);
+    if (left || !count)
+        calls_get(&layer.below, ibv_ack_cq_events)(cq, left);
 }
 
 static int req_notify_cq(struct ibv_cq *cq, int solicited_only)
@@ -268,10 +379,27 @@ static int req_notify_cq(struct ibv_cq *cq, int solicited_only)
 
 /* -- channels and queues */
 
-static void remove_channel(struct channel *channel)
+static void remove_queues(const struct channel *channel)
 {
     lock_assert_held(&channeling);
-    forget_events(channel, NULL);
+    for (unsigned bucket = 0; bucket < BUCKETS; bucket++)
+        for (struct hash_entry *entry = queue_buckets[bucket], *next; entry && (next = entry->next, true);
+             entry = next) {
+            struct queue *queue = container_of(entry, struct queue, by_address);
+            if (queue->channel != channel)
+                continue;
+            hash_remove(entry);
+            queue->channel = NULL;
+            if (!queue->leaving)
+                free(queue);
+        }
+}
+
+static void end_channel(struct channel *channel)
+{
+    lock_assert_held(&channeling);
+    remove_queues(channel);
+    free_events(&channel->events);
     front_close(&channel->front);
     hash_remove(&channel->by_address);
     free(channel);
@@ -283,7 +411,7 @@ static void put_in_front(struct channel *channel)
     struct ibv_comp_channel *ibv = channel->ibv;
     struct channel *old = find_channel(ibv); /* of a context that was closed before its channels */
     if (old)
-        remove_channel(old);
+        end_channel(old);
     if (front_open(&channel->front, &ibv->fd, take_all, ibv)) {
         hash_add(&channels, &channel->by_address, (uintptr_t)ibv);
         return;
@@ -306,100 +434,141 @@ static struct ibv_comp_channel *create_comp_channel(struct ibv_context *context)
     return ibv;
 }
 
+/* The record is found no longer once the library runs: another channel may get the address. */
 static int destroy_comp_channel(struct ibv_comp_channel *ibv)
 {
     mutex_take(&channeling);
     struct channel *channel = find_channel(ibv);
-    if (channel)
-        front_leave(&channel->front, &ibv->fd, &channeling);
+    if (channel) {
+        front_leave(&channel->front, &channeling);
+        hash_remove(&channel->by_address);
+    }
     mutex_release(&channeling);
     int error = calls_get(&layer.below, ibv_destroy_comp_channel)(ibv);
     mutex_take(&channeling);
-    if (channel && error)
-        front_stay(&channel->front, &ibv->fd);
-    else if (channel)
-        remove_channel(channel);
+    if (channel && error) {
+        hash_add(&channels, &channel->by_address, (uintptr_t)ibv);
+        front_stay(&channel->front);
+    } else if (channel) {
+        end_channel(channel);
+    }
     mutex_release(&channeling);
     return error;
 }
 
-static void add_queue(struct ibv_cq *cq, struct channel *channel)
+/* The kernel is told the channel's descriptor when a queue is made. Without a record the queue could not have events,
+ * so that is made first. NULL: the channel has no descriptor of ours; *lacks: there is no memory. */
+static struct queue *begin_queue(struct ibv_comp_channel *of, bool *lacks)
 {
-    lock_assert_held(&channeling);
-    struct queue *queue = cq && channel ? calloc(1, sizeof *queue) : NULL;
+    struct channel *channel = lend(of);
+    struct queue *queue = channel ? calloc(1, sizeof *queue) : NULL;
+    *lacks = channel && !queue;
+    if (*lacks) {
+        return_lent(channel);
+        errno = ENOMEM;
+    }
+    if (queue)
+        *queue = (struct queue){.channel = channel, .late = NANOS_NEVER};
+    return queue;
+}
+
+static void end_making(struct queue *queue, struct ibv_cq *cq)
+{
+    int error = errno;
     if (!queue)
         return;
+    return_lent(queue->channel);
     queue->cq = cq;
-    queue->channel = channel;
-    queue->late = NANOS_NEVER;
-    hash_add(&queues, &queue->by_address, (uintptr_t)cq);
-}
-
-/* The kernel is told the channel's descriptor when a queue is made. */
-static struct channel *lend(struct ibv_comp_channel *of)
-{
     mutex_take(&channeling);
-    struct channel *channel = find_channel(of);
-    if (channel)
-        front_lend(&channel->front, &of->fd);
+    if (cq)
+        hash_add(&queues, &queue->by_address, (uintptr_t)cq);
     mutex_release(&channeling);
-    return channel;
-}
-
-/* Returns the queue; NULL: there is none. */
-static struct ibv_cq *made(struct channel *channel, struct ibv_cq *cq)
-{
-    mutex_take(&channeling);
-    if (channel)
-        front_return(&channel->front, &channel->ibv->fd);
-    add_queue(cq, channel);
-    mutex_release(&channeling);
-    return cq;
+    if (!cq)
+        free(queue);
+    errno = error;
 }
 
 static struct ibv_cq *create_cq(struct ibv_context *context, int entries, void *cq_context, struct ibv_comp_channel *of,
                                 int vector)
 {
-    struct channel *channel = lend(of);
-    return made(channel, calls_get(&layer.below, ibv_create_cq)(context, entries, cq_context, of, vector));
+    bool lacks;
+    struct queue *queue = begin_queue(of, &lacks);
+    if (lacks)
+        return NULL;
+    struct ibv_cq *cq = calls_get(&layer.below, ibv_create_cq)(context, entries, cq_context, of, vector);
+    end_making(queue, cq);
+    return cq;
 }
 
 static struct ibv_cq_ex *create_cq_of_channel(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
 {
-    struct channel *channel = lend(attr->channel);
+    bool lacks;
+    struct queue *queue = begin_queue(attr->channel, &lacks);
+    if (lacks)
+        return NULL;
     struct ibv_cq_ex *cq = calls_get(&layer.below, ibv_create_cq_ex)(context, attr);
-    made(channel, cq ? ibv_cq_ex_to_cq(cq) : NULL);
+    end_making(queue, cq ? ibv_cq_ex_to_cq(cq) : NULL);
     return cq;
 }
 
-/* The queue's record, which is in no table then; NULL. */
-static struct queue *take_queue(const struct ibv_cq *cq, unsigned *owed)
+/* The queue's events come no more. Returns its record; NULL. */
+static struct queue *begin_leaving(const struct ibv_cq *cq, struct events *events)
 {
     mutex_take(&channeling);
     struct queue *queue = find_queue(cq);
     if (queue) {
-        *owed = forget_events(queue->channel, cq);
-        hash_remove(&queue->by_address);
+        queue->leaving = true;
+        queue->missed = 0;
+        move_events(queue->channel, cq, events);
         ring(queue->channel);
     }
     mutex_release(&channeling);
     return queue;
 }
 
+/* The queue is there still: what it has lost meanwhile comes. */
+static void stay(struct queue *queue, struct events *events)
+{
+    struct event *each;
+    mutex_take(&channeling);
+    queue->leaving = false;
+    TAILQ_FOREACH (each, events, next)
+        each->real = false; /* it was acknowledged */
+    TAILQ_CONCAT(&queue->channel->events, events, next);
+    for (; queue->missed; queue->missed--)
+        add_event(queue->channel, queue->cq, 0, false);
+    ring(queue->channel);
+    mutex_release(&channeling);
+}
+
+/* Waits until the program has acknowledged the events that were made up, as the library does for its own. */
+static void end_queue(struct queue *queue)
+{
+    mutex_take(&channeling);
+    while (queue->unacked && queue->channel && !front_is_inherited(&queue->channel->front)) {
+        mutex_release(&channeling);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        mutex_take(&channeling);
+    }
+    hash_remove(&queue->by_address);
+    mutex_release(&channeling);
+    free(queue);
+}
+
 static int destroy_cq(struct ibv_cq *cq)
 {
-    unsigned owed = 0;
-    struct queue *queue = take_queue(cq, &owed); /* first: a new queue may get the address */
-    if (owed)
-        calls_get(&layer.below, ibv_ack_cq_events)(cq, owed);
+    struct events events = TAILQ_HEAD_INITIALIZER(events);
+    struct queue *queue = begin_leaving(cq, &events);
+    struct event *each;
+    TAILQ_FOREACH (each, &events, next)
+        if (each->real)
+            calls_get(&layer.below, ibv_ack_cq_events)(cq, 1);
     int error = calls_get(&layer.below, ibv_destroy_cq)(cq);
-    if (queue && error) {
-        mutex_take(&channeling);
-        hash_add(&queues, &queue->by_address, (uintptr_t)cq);
-        mutex_release(&channeling);
-    } else {
-        free(queue);
-    }
+    if (queue && error)
+        stay(queue, &events);
+    else if (queue)
+        end_queue(queue);
+    free_events(&events);
     return error;
 }
 

@@ -62,7 +62,8 @@ struct queue {
     struct hash_entry by_address;
     const struct ibv_cq *cq;
     struct kept_list entries; /* in their order, which is also the order of `due` */
-    bool iterated; /* a thread is between start_late_poll and end_late_poll, and has the next three for itself */
+    bool single;              /* the program lets one thread at a time use it, which need not be the same */
+    bool iterated;            /* a thread is between start_poll and end_poll, and has the next three for itself */
     pthread_t owner;
     enum polling polling;
     struct entry shown; /* where it polls an entry that was held back */
@@ -87,7 +88,10 @@ static struct queue *need_queue(const struct ibv_cq *cq)
     struct queue *queue = find_queue(cq);
     if (queue || !(queue = calloc(1, sizeof *queue)))
         return queue;
+    const struct held *held = held_find(HELD_CQ, cq);
     queue->cq = cq;
+    queue->single =
+        held && (held->made.has_thread_domain || held->made.create_flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
     TAILQ_INIT(&queue->entries);
     hash_add(&queues, &queue->by_address, (uintptr_t)cq);
     return queue;
@@ -108,6 +112,7 @@ static struct script_verdict meet(struct ibv_cq *cq, uint64_t wr_id, uint32_t qp
                                              .wr_id = wr_id});
 }
 
+/* The program's next event. */
 static void note_late(const struct queue *queue)
 {
     lock_assert_held(&keeping);
@@ -158,6 +163,25 @@ static enum found take_kept(const struct ibv_cq *cq, struct entry *out)
     return found;
 }
 
+static void withdraw_from(struct queue *queue, uint32_t qp_number)
+{
+    lock_assert_held(&keeping);
+    struct kept *each = TAILQ_FIRST(&queue->entries), *next;
+    bool gone = false;
+    for (; each; each = next) {
+        next = TAILQ_NEXT(each, next);
+        if (each->entry.wc.qp_num != qp_number)
+            continue;
+        TAILQ_REMOVE(&queue->entries, each, next);
+        free(each);
+        gone = true;
+    }
+    if (gone && TAILQ_EMPTY(&queue->entries))
+        channels_note_late(queue->cq, 0); /* the library has what waited for it */
+    else if (gone)
+        note_late(queue);
+}
+
 /* The queue pair is gone, or in RESET, and has no completions. */
 static void withdraw(const struct ibv_context *context, uint32_t qp_number)
 {
@@ -165,14 +189,8 @@ static void withdraw(const struct ibv_context *context, uint32_t qp_number)
     for (unsigned bucket = 0; bucket < BUCKETS; bucket++)
         for (struct hash_entry *entry = buckets[bucket]; entry; entry = entry->next) {
             struct queue *queue = container_of(entry, struct queue, by_address);
-            struct kept *each = TAILQ_FIRST(&queue->entries), *next;
-            for (; queue->cq->context == context && each; each = next) {
-                next = TAILQ_NEXT(each, next);
-                if (each->entry.wc.qp_num != qp_number)
-                    continue;
-                TAILQ_REMOVE(&queue->entries, each, next);
-                free(each);
-            }
+            if (queue->cq->context == context)
+                withdraw_from(queue, qp_number);
         }
     mutex_release(&keeping);
 }
@@ -211,12 +229,18 @@ static int poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc)
 
 /* -- iterators */
 
-/* The queue, if this thread iterates it past this layer's start_late_poll; NULL. */
+static bool is_owner(const struct queue *queue)
+{
+    lock_assert_held(&keeping);
+    return queue->single || pthread_equal(queue->owner, pthread_self());
+}
+
+/* The queue, if this thread iterates it past this layer; NULL. */
 static struct queue *own_iteration(const struct ibv_cq *cq)
 {
     mutex_take(&keeping);
     struct queue *queue = find_queue(cq);
-    if (queue && !(queue->iterated && pthread_equal(queue->owner, pthread_self())))
+    if (queue && !(queue->iterated && is_owner(queue)))
         queue = NULL;
     mutex_release(&keeping);
     return queue;
@@ -228,7 +252,7 @@ static struct queue *begin_iteration(const struct ibv_cq *cq)
     for (;;) {
         mutex_take(&keeping);
         struct queue *queue = need_queue(cq);
-        bool begins = queue && !queue->iterated;
+        bool begins = queue && (!queue->iterated || is_owner(queue)); /* it has not ended the last by this layer */
         if (begins) {
             queue->iterated = true;
             queue->owner = pthread_self();
@@ -268,17 +292,18 @@ static struct entry read_entry(struct ibv_cq_ex *cq, uint64_t wc_flags)
     return entry;
 }
 
-/* Goes to the first entry of the library's that the program gets now. Returns ENOENT: there is none. */
+/* Goes to the first entry of the library's that the program gets now. Returns as the library does. */
 static int choose_entry(struct ibv_cq_ex *cq)
 {
-    for (int error = 0; !error && rules_wants(SCRIPT_completion); error = calls_get(&layer.below, ibv_next_poll)(cq)) {
+    int error = 0;
+    while (!error && rules_wants(SCRIPT_completion)) {
         struct entry entry = read_entry(cq, wc_flags_of(cq));
         struct script_verdict verdict = meet(ibv_cq_ex_to_cq(cq), entry.wc.wr_id, entry.wc.qp_num);
-        if (verdict_has(&verdict, SCRIPT_DROP))
-            continue;
-        return verdict.delay && hold_back(ibv_cq_ex_to_cq(cq), &entry, verdict.delay) ? result_failure(ENOENT) : 0;
+        if (!verdict_has(&verdict, SCRIPT_DROP))
+            return verdict.delay && hold_back(ibv_cq_ex_to_cq(cq), &entry, verdict.delay) ? result_failure(ENOENT) : 0;
+        error = calls_get(&layer.below, ibv_next_poll)(cq);
     }
-    return rules_wants(SCRIPT_completion) ? result_failure(ENOENT) : 0;
+    return error;
 }
 
 /* Goes to the next entry, where the library has no iterator at work. */

@@ -1,5 +1,6 @@
 /* Completions that a rule of a script holds back or loses, in front of another libibverbs: when the program polls them.
- * A completion that is held back keeps all that follow it in its queue waiting. Thread-safe. */
+ * A completion that is held back keeps all that follow it in its queue waiting, but for those that other threads poll in
+ * the same moment. Thread-safe. */
 #pragma once
 
 #include <infiniband/verbs.h>

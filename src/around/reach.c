@@ -39,10 +39,10 @@ static void prepare(void)
     struct wanted wanted = wanted_by(rules_all());
     if (wanted.ends)
         turned_prepare();
-    if (wanted.completions)
+    if (wanted.events || wanted.completions) { /* later rules may want the other, while queues are iterated */
         late_prepare();
-    if (wanted.events || wanted.completions)
         channels_prepare();
+    }
     if (wanted.raises)
         asynchronous_prepare();
 }

@@ -1,4 +1,4 @@
-/* What rules of scripts do in front of another libibverbs. */
+/* The reach of rules of scripts in front of another libibverbs. */
 #pragma once
 
 #include <stdbool.h>

@@ -20,91 +20,149 @@
 
 MUTEX_STATIC(watching, LOCK_FRONT);
 static LIST_HEAD(, front) fronts;
+static unsigned watched_count, process; /* process: as in struct front */
 static struct {
-    unsigned process; /* as in struct front */
+    unsigned generation; /* of the thread that runs */
     bool runs;
     int wake[2];        /* a byte: the list has changed */
-    struct stat status; /* the program may have closed the pipe, and the number may be another file's */
+    struct stat status; /* the program may have closed the pipe, and the numbers may be another file's */
 } watch;
 static _Atomic pid_t thread;
 
 enum { WATCHED_MOST = 4096 };
 
 struct watched {
-    void (*take)(const void *object);
+    bool (*take)(const void *object);
     const void *object;
 };
 
-/* Returns how many there are; the first of `polls` is the pipe. */
-static nfds_t list(struct pollfd *polls, struct watched *watched)
+struct lists {
+    struct pollfd polls[WATCHED_MOST + 1]; /* the first is the pipe */
+    struct watched watched[WATCHED_MOST + 1];
+    unsigned generation;
+};
+
+static bool is_of_pipe(int descriptor)
 {
-    const struct front *each;
-    nfds_t count = 1;
-    mutex_take(&watching);
-    polls[0] = (struct pollfd){.fd = watch.wake[0], .events = POLLIN};
-    LIST_FOREACH (each, &fronts, next) {
-        if (each->process != watch.process)
-            continue;
-        if (count == WATCHED_MOST)
-            break;
-        watched[count] = (struct watched){each->take, each->object};
-        polls[count++] = (struct pollfd){.fd = each->real, .events = POLLIN};
-    }
-    mutex_release(&watching);
-    return count;
+    struct stat status;
+    return !fstat(descriptor, &status) && status.st_dev == watch.status.st_dev && status.st_ino == watch.status.st_ino;
 }
 
 static bool pipe_is_there(void)
 {
-    struct stat status;
-    return !fstat(watch.wake[0], &status) && status.st_dev == watch.status.st_dev &&
-           status.st_ino == watch.status.st_ino;
+    lock_assert_held(&watching);
+    return is_of_pipe(watch.wake[0]) && is_of_pipe(watch.wake[1]);
 }
 
-static void *run(void *unused)
+static bool is_watched(const struct front *front)
 {
-    static struct pollfd polls[WATCHED_MOST];
-    static struct watched watched[WATCHED_MOST];
+    lock_assert_held(&watching);
+    return front->watched && front->process == process;
+}
+
+/* Returns how many there are; 0: the thread is to end. */
+static nfds_t list(struct lists *lists)
+{
+    const struct front *each;
+    nfds_t count = 1;
+    mutex_take(&watching);
+    bool goes_on = watch.runs && watch.generation == lists->generation && pipe_is_there();
+    lists->polls[0] = (struct pollfd){.fd = watch.wake[0], .events = POLLIN};
+    LIST_FOREACH (each, &fronts, next) {
+        if (!is_watched(each) || count > WATCHED_MOST)
+            continue;
+        lists->watched[count] = (struct watched){each->take, each->object};
+        lists->polls[count++] = (struct pollfd){.fd = each->real, .events = POLLIN};
+    }
+    mutex_release(&watching);
+    return goes_on ? count : 0;
+}
+
+/* Takes the bytes out of the pipe, if that is there still. */
+static void take_wakes(const struct lists *lists)
+{
     char bytes[64];
+    mutex_take(&watching);
+    if (watch.generation == lists->generation && pipe_is_there() &&
+        read(watch.wake[0], bytes, sizeof bytes) < (ssize_t)sizeof bytes) {
+        /* all are taken */
+    }
+    mutex_release(&watching);
+}
+
+/* A descriptor that fails, or that the program has closed, would end each wait at once. */
+static void unwatch(const void *object)
+{
+    struct front *each;
+    mutex_take(&watching);
+    LIST_FOREACH (each, &fronts, next)
+        if (each->object == object && each->watched) {
+            each->watched = false;
+            watched_count--;
+        }
+    mutex_release(&watching);
+}
+
+static void *run(void *argument)
+{
+    struct lists *lists = argument;
+    nfds_t count;
     prctl(PR_SET_NAME, "softverbs-front");
     atomic_store(&thread, (pid_t)syscall(SYS_gettid));
-    while (pipe_is_there()) {
-        nfds_t count = list(polls, watched);
-        if (poll(polls, count, -1) < 0 && errno != EINTR)
+    while ((count = list(lists))) {
+        if (poll(lists->polls, count, -1) < 0 && errno != EINTR)
             break;
-        if (polls[0].revents && pipe_is_there() && read(watch.wake[0], bytes, sizeof bytes) < 0 && errno != EAGAIN)
-            break;
+        if (lists->polls[0].revents)
+            take_wakes(lists);
         for (nfds_t i = 1; i < count; i++)
-            if (polls[i].revents)
-                watched[i].take(watched[i].object);
+            if (lists->polls[i].revents && !lists->watched[i].take(lists->watched[i].object))
+                unwatch(lists->watched[i].object);
     }
-    atomic_store(&thread, 0);
-    return unused;
+    mutex_take(&watching);
+    if (watch.generation == lists->generation) {
+        watch.runs = false;
+        atomic_store(&thread, 0);
+    }
+    mutex_release(&watching);
+    free(lists);
+    return NULL;
 }
 
 /* No signal of the program is for the thread. */
-static bool begin_thread(void)
+static bool begin_thread(struct lists *lists)
 {
     pthread_t begun;
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool running = !pthread_create(&begun, NULL, run, NULL) && !pthread_detach(begun);
+    int error = lists ? pthread_create(&begun, NULL, run, lists) : ENOMEM;
+    if (!error)
+        pthread_detach(begun);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return running;
+    if (error)
+        free(lists);
+    errno = error ? error : errno;
+    return !error;
 }
 
+/* A thread that sleeps for a pipe which is gone ends when it wakes up. */
 static bool begin_watch(void)
 {
     lock_assert_held(&watching);
-    if (watch.runs)
+    if (watch.runs && pipe_is_there())
         return true;
     if (pipe2(watch.wake, O_CLOEXEC | O_NONBLOCK))
         return false;
-    if (!fstat(watch.wake[0], &watch.status) && begin_thread())
-        return watch.runs = true;
+    struct lists *lists = calloc(1, sizeof *lists);
+    if (lists)
+        lists->generation = ++watch.generation;
+    watch.runs = !fstat(watch.wake[0], &watch.status) && begin_thread(lists);
+    if (watch.runs)
+        return true;
+    int error = errno;
     close(watch.wake[0]);
     close(watch.wake[1]);
+    errno = error;
     return false;
 }
 
@@ -123,17 +181,6 @@ pid_t front_thread(void)
     return atomic_load(&thread);
 }
 
-void front_forked(void)
-{
-    if (watch.runs && pipe_is_there()) {
-        close(watch.wake[0]);
-        close(watch.wake[1]);
-    }
-    watch.runs = false;
-    watch.process++; /* the parent takes the events of what it has made */
-    atomic_store(&thread, 0);
-}
-
 /* -- descriptors */
 
 /* Programs read the field plainly meanwhile, as an aligned word; ThreadSanitizer would call that a race. */
@@ -149,17 +196,34 @@ static bool joins(const struct front *front)
            !fcntl(front->real, F_SETFL, flags | O_NONBLOCK);
 }
 
-bool front_open(struct front *front, int *field, void (*take)(const void *object), const void *object)
+static void set_watched(struct front *front, bool watched)
+{
+    lock_assert_held(&watching);
+    watched_count += (unsigned)watched - (unsigned)front->watched;
+    front->watched = watched;
+    wake();
+}
+
+static bool finds_room(void)
+{
+    lock_assert_held(&watching);
+    if (watched_count < WATCHED_MOST)
+        return true;
+    errno = EMFILE;
+    return false;
+}
+
+bool front_open(struct front *front, int *field, bool (*take)(const void *object), const void *object)
 {
     int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
-    *front = (struct front){.real = *field, .timer = timer, .take = take, .object = object};
+    *front = (struct front){.field = field, .real = *field, .timer = timer, .take = take, .object = object};
     mutex_take(&watching);
-    bool joined = timer >= 0 && begin_watch() && joins(front);
+    bool joined = timer >= 0 && finds_room() && begin_watch() && joins(front);
     if (joined) {
-        front->process = watch.process;
+        front->process = process;
         LIST_INSERT_HEAD(&fronts, front, next);
         set_field(field, timer);
-        wake();
+        set_watched(front, true);
     }
     mutex_release(&watching);
     int error = errno;
@@ -172,10 +236,15 @@ bool front_open(struct front *front, int *field, void (*take)(const void *object
 void front_close(struct front *front)
 {
     mutex_take(&watching);
+    set_watched(front, false);
     LIST_REMOVE(front, next);
-    wake();
     mutex_release(&watching);
     close(front->timer);
+}
+
+bool front_is_inherited(const struct front *front)
+{
+    return front->process != process;
 }
 
 bool front_is_nonblocking(int descriptor)
@@ -189,9 +258,13 @@ int front_wait(int descriptor)
     return !front_is_nonblocking(descriptor) && poll(&wait, 1, -1) < 0 ? -1 : 0;
 }
 
+/* A child has the same timer as its parent, which uses it. */
 void front_ring(const struct front *front, nanos due)
 {
     struct itimerspec at = {0};
+    if (front_is_inherited(front))
+        return;
+    due = front->failed ? 0 : due;
     if (due != NANOS_NEVER) {
         at.it_value = (struct timespec){(time_t)(due / NANOS_SECOND), (long)(due % NANOS_SECOND)};
         at.it_value.tv_nsec += !due; /* a time of 0 would disarm it */
@@ -199,46 +272,82 @@ void front_ring(const struct front *front, nanos due)
     timerfd_settime(front->timer, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
-void front_lend(struct front *front, int *field)
+void front_lend(struct front *front)
 {
     front->lent++;
-    set_field(field, front->real);
+    set_field(front->field, front->real);
 }
 
-void front_return(struct front *front, int *field)
+void front_return(struct front *front)
 {
     if (!--front->lent)
-        set_field(field, front->timer);
+        set_field(front->field, front->timer);
 }
 
-bool front_begin_taking(struct front *front, int *field)
+bool front_begin_taking(struct front *front, bool lends)
 {
-    front->taking = !front->leaving;
-    if (front->taking)
-        front_lend(front, field);
+    front->taking = !front->leaving && !front_is_inherited(front);
+    if (front->taking && lends)
+        front_lend(front);
     return front->taking;
 }
 
-void front_end_taking(struct front *front, int *field)
+void front_end_taking(struct front *front, bool lends)
 {
     front->taking = false;
-    front_return(front, field);
+    if (lends)
+        front_return(front);
 }
 
-void front_leave(struct front *front, int *field, struct mutex *owner)
+void front_fail(struct front *front)
+{
+    front->failed = true;
+    front_ring(front, 0);
+}
+
+static void set_watched_alone(struct front *front, bool watched)
+{
+    mutex_take(&watching);
+    set_watched(front, watched);
+    mutex_release(&watching);
+}
+
+void front_leave(struct front *front, struct mutex *owner)
 {
     lock_assert_held(owner);
     front->leaving = true;
+    set_watched_alone(front, false);
     while (front->taking) { /* as long as a call takes that does not wait */
         mutex_release(owner);
         nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
         mutex_take(owner);
     }
-    front_lend(front, field);
+    front_lend(front);
 }
 
-void front_stay(struct front *front, int *field)
+void front_stay(struct front *front)
 {
     front->leaving = false;
-    front_return(front, field);
+    set_watched_alone(front, !front->failed);
+    front_return(front);
+}
+
+/* Of calls that other threads of the parent make nobody returns. */
+void front_forked(void)
+{
+    struct front *each;
+    if (watch.runs && is_of_pipe(watch.wake[0]) && is_of_pipe(watch.wake[1])) {
+        close(watch.wake[0]);
+        close(watch.wake[1]);
+    }
+    watch.runs = false;
+    process++; /* the parent takes the events of what it has made */
+    watched_count = 0;
+    atomic_store(&thread, 0);
+    LIST_FOREACH (each, &fronts, next) {
+        each->taking = each->watched = false;
+        if (each->lent)
+            set_field(each->field, each->timer);
+        each->lent = 0;
+    }
 }

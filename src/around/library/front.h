@@ -10,27 +10,34 @@
 #include "base/nanos.h"
 
 struct front {
+    int *field;
     int real;  /* the library's; it does not block */
     int timer; /* what the program sees: readable from when an event is due */
 
     /* Of the owner's lock, which nobody holds over a call of the library. */
     unsigned lent;        /* calls of the library that find its own descriptor in the field */
     bool taking, leaving; /* the thread is in such a call; it begins none, as the object is about to be destroyed */
+    bool failed;          /* the library's can't be read any more, and the thread does not wait for it */
 
     /* front.c alone uses the rest. */
-    void (*take)(const void *object);
+    bool (*take)(const void *object);
     const void *object;
     unsigned process; /* how many forks are between it and the first process */
+    bool watched;
     LIST_ENTRY(front) next;
 };
 
 /* Puts a descriptor in front of the one in this field. From then on a thread calls `take` each time that the library's
- * can be read, also after front_close: `take` looks whether the object is there. False: the process has no descriptor
- * or thread left, errno is set, and nothing has changed. The caller may hold locks before LOCK_FRONT. */
-bool front_open(struct front *, int *field, void (*take)(const void *object), const void *object);
+ * can be read, also after front_close: `take` looks whether the object is there. It returns false where the library's
+ * descriptor fails. False: the process has no descriptor or thread left, errno is set, and nothing has changed. The
+ * caller may hold locks before LOCK_FRONT. */
+bool front_open(struct front *, int *field, bool (*take)(const void *object), const void *object);
 
-/* Closes our descriptor. The field has the library's. Locks as for front_open. */
+/* Closes our descriptor. The field has the library's, or is gone. Locks as for front_open. */
 void front_close(struct front *);
+
+/* True: this process is a child of the one that made it, and gets no events by it. */
+bool front_is_inherited(const struct front *);
 
 /* Waits like read(2) of the program's descriptor: not at all if that does not block. -1: a signal came, errno is
  * EINTR. A cancellation point. The caller holds no lock. */
@@ -44,18 +51,21 @@ void front_ring(const struct front *, nanos due);
 
 /* Between these two the library finds its own descriptor in the field; a program that reads the field meanwhile finds
  * it, too. The caller holds the owner's lock, and releases it for the call. */
-void front_lend(struct front *, int *field);
-void front_return(struct front *, int *field);
+void front_lend(struct front *);
+void front_return(struct front *);
 
-/* The same for the thread. False: it takes nothing. */
-bool front_begin_taking(struct front *, int *field);
-void front_end_taking(struct front *, int *field);
+/* The same for the thread; `lends`: the library reads the field. False: it takes nothing. */
+bool front_begin_taking(struct front *, bool lends);
+void front_end_taking(struct front *, bool lends);
+
+/* The library's descriptor fails: the program is to ask the library. Under the owner's lock. */
+void front_fail(struct front *);
 
 /* Lends the descriptor to the call that destroys the object, when the thread is in no call; until then it releases the
  * owner's lock. */
-void front_leave(struct front *, int *field, struct mutex *owner);
+void front_leave(struct front *, struct mutex *owner);
 /* The object is there still. */
-void front_stay(struct front *, int *field);
+void front_stay(struct front *);
 
 /* The thread's number (gettid(2)); 0: there is no thread in this process. */
 pid_t front_thread(void);

@@ -6,6 +6,8 @@
 #include <infiniband/verbs.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -15,8 +17,11 @@
 
 enum { DEPTH = 4, MESSAGES = 60, MILLISECOND = 1000 };
 
-static const char rules[] = "when completion, every 3: delay 20ms; when event, every 5: duplicate; "
-                            "when event, every 7: delay 10ms; when ibv_query_qp: raise comm-est";
+enum { LATE = 901 }; /* the wr_id of work whose completion is very late */
+
+static const char rules[] = "when completion, every 3: delay 20ms; when completion, wr_id 901: delay 300s; "
+                            "when event, every 5: duplicate; when event, every 7: delay 10ms; "
+                            "when ibv_query_qp: raise comm-est";
 
 static struct ibv_context *context;
 static struct ibv_pd *pd;
@@ -209,6 +214,64 @@ static void asynchronous_events_are_acknowledged(void)
     done("asynchronous events are acknowledged");
 }
 
+static atomic_bool destroys;
+
+static void *acknowledge_later(void *event)
+{
+    while (!destroys)
+        sched_yield();
+    for (int i = 0; i < 1000; i++) /* the other thread is in ibv_destroy_qp meanwhile, most likely */
+        sched_yield();
+    ibv_ack_async_event(event);
+    return NULL;
+}
+
+static void a_queue_pair_waits_for_acknowledgements(void)
+{
+    struct ends ends = make_ends(context, pd, false);
+    struct ibv_async_event event;
+    pthread_t thread;
+    raise_one(ends.qp);
+    need(!ibv_get_async_event(context, &event), "no event");
+    need(!pthread_create(&thread, NULL, acknowledge_later, &event), "no thread");
+    destroys = true;
+    destroy_ends(&ends);
+    pthread_join(thread, NULL);
+    done("a queue pair waits for acknowledgements");
+}
+
+/* A queue that others use is not destroyed. */
+static void a_destruction_that_fails_loses_no_event(void)
+{
+    struct ends ends = make_ends(context, pd, false);
+    ibv_req_notify_cq(ends.cq, 0);
+    send_one(ends.qp, 1);
+    need(ibv_destroy_cq(ends.cq) == EBUSY, "a queue in use was destroyed");
+    wait_for_event(&ends);
+    destroy_ends(&ends);
+    done("a destruction that fails loses no event");
+}
+
+/* Completions after one that is held back wait for it, and have an event where that has gone. */
+static void a_queue_pair_that_is_gone_keeps_no_other_waiting(void)
+{
+    struct ends ends = make_ends(context, pd, false);
+    struct ibv_qp *late = make_qp(pd, ends.cq, NULL, DEPTH);
+    connect_with_itself(late);
+    ibv_req_notify_cq(ends.cq, 0);
+    send_one(late, LATE);
+    wait_for_event(&ends);
+    need(!take(&ends, LATE), "a completion is not held back");
+    send_one(ends.qp, 1);
+    need(!take(&ends, 1) && !ibv_req_notify_cq(ends.cq, 0), "a completion overtakes another");
+    need(!ibv_destroy_qp(late), "the queue pair stays");
+    wait_for_event(&ends);
+    for (unsigned left = 2; left;)
+        left -= take(&ends, 1);
+    destroy_ends(&ends);
+    done("a queue pair that is gone keeps no other waiting");
+}
+
 /* ThreadSanitizer lets no child start threads. */
 static void a_child_gets_events(void)
 {
@@ -240,6 +303,9 @@ int main(int argc, char **argv)
     a_channel_that_does_not_block_says_so();
     a_thread_that_waits_is_cancelled();
     asynchronous_events_are_acknowledged();
+    a_queue_pair_waits_for_acknowledgements();
+    a_destruction_that_fails_loses_no_event();
+    a_queue_pair_that_is_gone_keeps_no_other_waiting();
     a_child_gets_events();
     need(!ibv_dealloc_pd(pd) && !ibv_close_device(context), "the device stays");
     done("the device closes");
