@@ -1,6 +1,6 @@
 /* Completions that are late and events that are made up, in front of the library: around_events PRELOADED [plain]. The
- * programs wait for events and poll at no other time. `plain`: without extended queues, whose iterators over rxe of
- * Linux 6.1 go past the last entry, with no layer, too. Prints TAP. */
+ * programs wait for events and poll at no other time. `plain`: over rxe of Linux 6.1, where iterators go past the last
+ * entry, with no layer, too, and the completions of a queue pair that is gone stay. Prints TAP. */
 #include <errno.h>
 #include <fcntl.h>
 #include <infiniband/verbs.h>
@@ -305,7 +305,8 @@ int main(int argc, char **argv)
     asynchronous_events_are_acknowledged();
     a_queue_pair_waits_for_acknowledgements();
     a_destruction_that_fails_loses_no_event();
-    a_queue_pair_that_is_gone_keeps_no_other_waiting();
+    if (kinds > 1)
+        a_queue_pair_that_is_gone_keeps_no_other_waiting();
     a_child_gets_events();
     need(!ibv_dealloc_pd(pd) && !ibv_close_device(context), "the device stays");
     done("the device closes");
