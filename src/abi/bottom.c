@@ -14,6 +14,7 @@ static void __attribute__((constructor(101))) begin(void)
     bottom_of_exports(&bottom);
     bottom_of_operations(&bottom);
     bottom_of_commands(&bottom);
+    bottom_of_vendors(&bottom);
     qp_ex_bottom(&bottom);
     cq_bottom(&bottom);
     wq_bottom(&bottom);

@@ -6,3 +6,4 @@
 void bottom_of_exports(struct calls *);    /* VERB, NEWER_VERB */
 void bottom_of_operations(struct calls *); /* MEMBER, FAST */
 void bottom_of_commands(struct calls *);   /* commands of librdmacm */
+void bottom_of_vendors(struct calls *);    /* VENDOR */

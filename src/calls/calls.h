@@ -26,6 +26,7 @@
  * - A child of a fork has the layers of its parent. */
 #pragma once
 
+#include <infiniband/efadv.h>
 #include <infiniband/verbs.h>
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -70,6 +70,9 @@
 
 #define QUIET ROW
 #define ROW_AS(verb, name, wrong, reason, error, call) ROW(verb, wrong, reason, error, call)
+#define VENDOR(answer, type, name, parameters, arguments) type softverbs_##name parameters;
+#include "calls/efa.def"
+
 #define VOID(verb, wrong, reason, call)                                                                                \
     ROW(verb, wrong, reason, 0, __extension__({                                                                        \
             (void)(call);                                                                                              \

@@ -37,9 +37,9 @@ def without_comments(path):
 
 
 def exported(path):
-    """The symbols: those for programs, and those for providers."""
+    """The symbols: those for programs, and those for providers; not those for libraries of softverbs."""
     with open(path, encoding="ascii") as lines:
-        rows = [line.split() for line in lines if line.strip() and not line.startswith("#")]
+        rows = [line.split() for line in lines if line.strip() and not line.startswith(("#", "softverbs_"))]
     return [row[0] for row in rows if "PRIVATE" not in row[1]], [row[0] for row in rows if "PRIVATE" in row[1]]
 
 

@@ -87,8 +87,8 @@ int main(void)
 {
     enum { QP = 1, CQ = 2 };
 #ifdef LATE
-    mlx5 = dlopen("libmlx5.so.1", RTLD_NOW);
-    efa = dlopen("libefa.so.1", RTLD_NOW);
+    mlx5 = dlopen("$ORIGIN/libmlx5.so.1", RTLD_NOW); /* softverbs has a libefa, which would be found by its name */
+    efa = dlopen("$ORIGIN/libefa.so.1", RTLD_NOW);
     need(mlx5 && efa, "no library");
     attributes = *(const void **)dlsym(mlx5, "driver_attributes");
 #else

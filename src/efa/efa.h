@@ -1,0 +1,8 @@
+/* The calls of libefa (calls/efa.def): the functions below all layers, each with the prefix own_. A device that is no
+ * EFA answers EOPNOTSUPP to each, as rdma-core's library does. Thread-safe. */
+#pragma once
+
+#include <infiniband/efadv.h>
+
+#define VENDOR(outcome, type, name, parameters, arguments) type own_##name parameters;
+#include "calls/efa.def"
