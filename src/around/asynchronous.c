@@ -58,7 +58,7 @@ static struct context *find_context(const struct ibv_context *ibv)
     return entry ? container_of(entry, struct context, by_address) : NULL;
 }
 
-static void ring(const struct context *context)
+static void ring(struct context *context)
 {
     lock_assert_held(&raising);
     front_ring(&context->front, TAILQ_EMPTY(&context->waiting) ? NANOS_NEVER : 0);
@@ -142,7 +142,7 @@ void asynchronous_raise(const struct calls_subject *subject, const struct script
     if (!ibv || (!of_device && (!subject->object || !script_reach_is(subject, raised->of))))
         return;
     struct ibv_async_event event = event_of(subject, raised->type);
-    if (!of_device && is_fatal(raised->type) && building.batch)
+    if (!of_device && is_fatal(raised->type) && building.batch && &building.batch->qp_base == event.element.qp)
         building.failed = event.element.qp;
     else if (!of_device && is_fatal(raised->type))
         move_to_error(event.element.qp);
@@ -220,8 +220,9 @@ static bool is_failure(int error)
     return error && error != EAGAIN && error != EINTR;
 }
 
-/* An event comes only when the program finds our descriptor again, so that no wake-up is lost. */
-static bool take_batch(const struct ibv_context *ibv, int *error)
+/* Up to `MOST` events. An event comes only when the program finds our descriptor again, so that no wake-up is lost.
+ * False: there are no more. */
+static bool take_batch(const struct ibv_context *ibv)
 {
     enum { MOST = 16 };
     struct ibv_async_event events[MOST];
@@ -232,27 +233,25 @@ static bool take_batch(const struct ibv_context *ibv, int *error)
         return false;
     while (count < MOST && !calls_get(&layer.below, ibv_get_async_event)(context->ibv, &events[count]))
         count++;
-    *error = count < MOST ? errno : 0;
+    int error = count < MOST ? errno : 0;
     mutex_take(&raising);
     front_end_taking(&context->front, true);
     for (unsigned i = 0; i < count; i++)
         comes[i] = arrive(context, &events[i]);
-    if (is_failure(*error))
+    if (is_failure(error))
         front_fail(&context->front);
     mutex_release(&raising);
     for (unsigned i = 0; i < count; i++)
         if (!comes[i])
             calls_get(&layer.below, ibv_ack_async_event)(&events[i]);
-    return !*error;
+    return !error;
 }
 
 /* In the thread of library/front.h: all that the library has. */
-static bool take_all(const void *object)
+static void take_all(const void *object)
 {
-    int error = 0;
-    while (take_batch(object, &error)) {
+    while (take_batch(object)) {
     }
-    return !is_failure(error);
 }
 
 /* True: the program has an event, which it is to acknowledge. */
@@ -317,7 +316,7 @@ static int ask_library(struct ibv_context *ibv, struct ibv_async_event *event)
     return result;
 }
 
-enum outcome { WAITS, GIVEN, LIBRARY };
+enum outcome { WAITS, GIVEN, LIBRARY, GONE };
 
 /* One try, which does not wait. */
 static enum outcome take_one(const struct ibv_context *ibv, struct ibv_async_event *event)
@@ -325,7 +324,7 @@ static enum outcome take_one(const struct ibv_context *ibv, struct ibv_async_eve
     mutex_take(&raising);
     struct context *context = find_context(ibv);
     bool given = context && give_one(context, event);
-    enum outcome outcome = given ? GIVEN : !context || context->front.failed ? LIBRARY : WAITS;
+    enum outcome outcome = given ? GIVEN : !context ? GONE : context->front.failed ? LIBRARY : WAITS;
     mutex_release(&raising);
     return outcome;
 }
@@ -350,6 +349,8 @@ static int get_async_event(struct ibv_context *ibv, struct ibv_async_event *even
     }
     if (outcome == LIBRARY)
         return ask_library(ibv, event);
+    if (outcome == GONE)
+        errno = EIO;
     return outcome == GIVEN ? 0 : -1;
 }
 
@@ -405,25 +406,6 @@ static void free_events(struct list *events)
     }
 }
 
-/* The object's events come no more. False: its context has no descriptor of ours. */
-static bool begin_leaving(const struct ibv_context *ibv, struct leaving *leaving)
-{
-    struct event *each;
-    mutex_take(&raising);
-    struct context *context = find_context(ibv);
-    TAILQ_INIT(&leaving->lost);
-    if (context) {
-        move_events(&context->waiting, leaving->object, &leaving->lost);
-        SLIST_INSERT_HEAD(&context->leaving, leaving, next);
-        ring(context);
-    }
-    mutex_release(&raising);
-    TAILQ_FOREACH (each, &leaving->lost, next)
-        if (each->real)
-            calls_get(&layer.below, ibv_ack_async_event)(&each->event);
-    return context;
-}
-
 static bool has_fetched(const struct context *context, const void *object)
 {
     lock_assert_held(&raising);
@@ -434,26 +416,59 @@ static bool has_fetched(const struct context *context, const void *object)
     return false;
 }
 
-/* Where the object stays, what it has lost meanwhile comes. Where it is gone, this waits until the program has
- * acknowledged the events that were made up, as the library does for its own. */
+/* Waits until the program has acknowledged the events that were made up, as the library does for its own. Until then
+ * the program may use the object. */
+static void wait_for_acknowledgements(const struct ibv_context *ibv, const void *object)
+{
+    mutex_take(&raising);
+    const struct context *context = find_context(ibv);
+    while (context && !front_is_inherited(&context->front) && has_fetched(context, object)) {
+        mutex_release(&raising);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        mutex_take(&raising);
+        context = find_context(ibv);
+    }
+    mutex_release(&raising);
+}
+
+/* The object's events come no more. False: its context has no descriptor of ours. */
+static bool begin_leaving(const struct ibv_context *ibv, struct leaving *leaving)
+{
+    struct list waiting = TAILQ_HEAD_INITIALIZER(waiting);
+    struct event *each;
+    mutex_take(&raising);
+    struct context *context = find_context(ibv);
+    TAILQ_INIT(&leaving->lost);
+    if (context) {
+        move_events(&context->waiting, leaving->object, &waiting);
+        SLIST_INSERT_HEAD(&context->leaving, leaving, next);
+        ring(context);
+    }
+    mutex_release(&raising);
+    if (!context)
+        return false;
+    TAILQ_FOREACH (each, &waiting, next) {
+        if (each->real)
+            calls_get(&layer.below, ibv_ack_async_event)(&each->event);
+        each->real = false; /* it was acknowledged */
+    }
+    mutex_take(&raising);
+    TAILQ_CONCAT(&leaving->lost, &waiting, next);
+    mutex_release(&raising);
+    wait_for_acknowledgements(ibv, leaving->object);
+    return true;
+}
+
+/* Where the object stays, what it has lost meanwhile comes. */
 static void end_leaving(const struct ibv_context *ibv, struct leaving *leaving, bool stays)
 {
-    struct event *each;
     mutex_take(&raising);
     struct context *context = find_context(ibv);
     if (context)
         SLIST_REMOVE(&context->leaving, leaving, leaving, next);
     if (context && stays) {
-        TAILQ_FOREACH (each, &leaving->lost, next)
-            each->real = false; /* it was acknowledged */
         TAILQ_CONCAT(&context->waiting, &leaving->lost, next);
         ring(context);
-    }
-    while (context && !stays && !front_is_inherited(&context->front) && has_fetched(context, leaving->object)) {
-        mutex_release(&raising);
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-        mutex_take(&raising);
-        context = find_context(ibv);
     }
     mutex_release(&raising);
     free_events(&leaving->lost);
@@ -477,6 +492,9 @@ static struct ibv_context *adopt(struct ibv_context *ibv)
     if (!context)
         return ibv;
     mutex_take(&raising);
+    struct context *old = find_context(ibv); /* its closing ends it */
+    if (old)
+        hash_remove(&old->by_address);
     TAILQ_INIT(&context->waiting);
     TAILQ_INIT(&context->fetched);
     SLIST_INIT(&context->leaving);
@@ -501,24 +519,19 @@ static struct ibv_context *import_device(int fd)
     return adopt(calls_get(&layer.below, ibv_import_device)(fd));
 }
 
-/* The record is found no longer once the library runs: another context may get the address. */
 static int close_device(struct ibv_context *ibv)
 {
     mutex_take(&raising);
     struct context *context = find_context(ibv);
-    if (context) {
+    if (context)
         front_leave(&context->front, &raising);
-        hash_remove(&context->by_address);
-    }
     mutex_release(&raising);
     int error = calls_get(&layer.below, ibv_close_device)(ibv);
     mutex_take(&raising);
-    if (context && error) {
-        hash_add(&contexts, &context->by_address, (uintptr_t)ibv);
+    if (context && error)
         front_stay(&context->front);
-    } else if (context) {
+    else if (context)
         remove_context(context);
-    }
     mutex_release(&raising);
     return error;
 }
@@ -543,11 +556,19 @@ CREATES(struct ibv_srq *, create_srq, pd->context, (struct ibv_pd * pd, struct i
 CREATES(struct ibv_srq *, create_srq_ex, of, (struct ibv_context * of, struct ibv_srq_init_attr_ex *attr), (of, attr))
 CREATES(struct ibv_wq *, create_wq, of, (struct ibv_context * of, struct ibv_wq_init_attr *attr), (of, attr))
 
+/* It is not moved at the end of this thread's batch. */
+static void forget_failed(const void *object)
+{
+    if (building.failed == object)
+        building.failed = NULL;
+}
+
 #define DESTROYS(type, name)                                                                                           \
     static int name(type *object)                                                                                      \
     {                                                                                                                  \
         const struct ibv_context *ibv = object->context;                                                               \
         struct leaving leaving = {.object = object};                                                                   \
+        forget_failed(object);                                                                                         \
         bool leaves = begin_leaving(ibv, &leaving);                                                                    \
         int error = calls_get(&layer.below, ibv_##name)(object);                                                       \
         if (leaves)                                                                                                    \

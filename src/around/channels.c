@@ -31,6 +31,7 @@ TAILQ_HEAD(events, event);
 struct channel {
     struct hash_entry by_address;
     struct ibv_comp_channel *ibv;
+    bool copies; /* the library reads a copy of the struct as well */
     struct front front;
     struct events events;
 };
@@ -70,7 +71,7 @@ static struct queue *find_queue(const struct ibv_cq *cq)
 
 static bool has_late(const struct queue *queue, const struct channel *channel)
 {
-    return queue->channel == channel && queue->armed && queue->late != NANOS_NEVER;
+    return queue->channel == channel && queue->armed && !queue->leaving && queue->late != NANOS_NEVER;
 }
 
 /* The queue of this channel whose late completion comes first; NULL. */
@@ -87,7 +88,7 @@ static struct queue *first_late(const struct channel *channel)
     return first;
 }
 
-static void ring(const struct channel *channel)
+static void ring(struct channel *channel)
 {
     lock_assert_held(&channeling);
     const struct queue *late = first_late(channel);
@@ -96,17 +97,6 @@ static void ring(const struct channel *channel)
     TAILQ_FOREACH (each, &channel->events, next)
         first = each->due < first ? each->due : first;
     front_ring(&channel->front, first);
-}
-
-void channels_note_late(const struct ibv_cq *cq, nanos due)
-{
-    mutex_take(&channeling);
-    struct queue *queue = find_queue(cq);
-    if (queue) {
-        queue->late = due;
-        ring(queue->channel);
-    }
-    mutex_release(&channeling);
 }
 
 /* -- events of the library */
@@ -123,6 +113,20 @@ static bool add_event(struct channel *channel, struct ibv_cq *cq, nanos due, boo
     return true;
 }
 
+/* An event that is due stays, if the program polls the completion first. */
+void channels_note_late(const struct ibv_cq *cq, nanos due)
+{
+    mutex_take(&channeling);
+    struct queue *queue = find_queue(cq);
+    if (queue && queue->channel) {
+        if (has_late(queue, queue->channel) && queue->late <= read_clock(CLOCK_MONOTONIC))
+            queue->armed = !add_event(queue->channel, queue->cq, 0, false);
+        queue->late = due;
+        ring(queue->channel);
+    }
+    mutex_release(&channeling);
+}
+
 /* An event that the library has given comes to the program as the rules say. False: it never comes, and is to be
  * acknowledged for the program. */
 static bool arrive(struct channel *channel, struct ibv_cq *cq)
@@ -130,11 +134,12 @@ static bool arrive(struct channel *channel, struct ibv_cq *cq)
     lock_assert_held(&channeling);
     struct queue *queue = find_queue(cq);
     struct script_verdict verdict = {0};
-    if (!queue || queue->leaving) {
-        if (queue)
-            queue->missed++;
+    if (queue && queue->leaving) {
+        queue->missed++;
         return false;
     }
+    if (!queue) /* it was made while its channel was about to be destroyed, and that failed */
+        return add_event(channel, cq, 0, true);
     if (rules_wants(SCRIPT_event))
         verdict = rules_apply((struct script_event){
             .call = SCRIPT_event, .subject = {"cq", cq->handle, (uintptr_t)cq}, .device = cq->context->device->name});
@@ -147,19 +152,11 @@ static bool arrive(struct channel *channel, struct ibv_cq *cq)
     return true;
 }
 
-/* rdma-core's reads the descriptor alone, and a copy of the struct will do; softverbs' own, which has no such private
- * part, finds the channel around the struct. */
-static bool reads_a_copy(const struct ibv_comp_channel *ibv)
-{
-    const struct verbs_context *context = verbs_get_ctx(ibv->context);
-    return context && context->priv;
-}
-
 static struct channel *begin_taking(const struct ibv_comp_channel *ibv, struct ibv_comp_channel *copy)
 {
     mutex_take(&channeling);
     struct channel *channel = find_channel(ibv);
-    if (channel && !front_begin_taking(&channel->front, !reads_a_copy(ibv)))
+    if (channel && !front_begin_taking(&channel->front, !channel->copies))
         channel = NULL;
     if (channel) {
         *copy = *channel->ibv;
@@ -169,56 +166,47 @@ static struct channel *begin_taking(const struct ibv_comp_channel *ibv, struct i
     return channel;
 }
 
-/* The queues of up to `most` events. *error: why there were no more. */
-static unsigned take_some(struct channel *channel, struct ibv_comp_channel *copy, struct ibv_cq **cqs, unsigned most,
-                          int *error)
-{
-    struct ibv_comp_channel *ibv = reads_a_copy(channel->ibv) ? copy : channel->ibv;
-    unsigned count = 0;
-    void *cq_context;
-    while (count < most && !calls_get(&layer.below, ibv_get_cq_event)(ibv, &cqs[count], &cq_context))
-        count++;
-    *error = count < most ? errno : 0;
-    return count;
-}
-
 static bool is_failure(int error)
 {
     return error && error != EAGAIN && error != EINTR;
 }
 
-/* An event comes only when the program finds our descriptor again, so that no wake-up is lost. */
-static bool take_batch(const struct ibv_comp_channel *ibv, int *error)
+/* Up to `most` events. An event comes only when the program finds our descriptor again, so that no wake-up is lost.
+ * False: there are no more. */
+static bool take_batch(const struct ibv_comp_channel *ibv)
 {
     enum { MOST = 32 };
     struct ibv_cq *cqs[MOST];
     struct ibv_comp_channel copy;
     bool comes[MOST];
+    unsigned count = 0;
+    void *cq_context;
     struct channel *channel = begin_taking(ibv, &copy);
     if (!channel)
         return false;
-    unsigned count = take_some(channel, &copy, cqs, MOST, error);
+    struct ibv_comp_channel *of = channel->copies ? &copy : channel->ibv;
+    while (count < MOST && !calls_get(&layer.below, ibv_get_cq_event)(of, &cqs[count], &cq_context))
+        count++;
+    int error = count < MOST ? errno : 0;
     mutex_take(&channeling);
-    front_end_taking(&channel->front, !reads_a_copy(ibv));
+    front_end_taking(&channel->front, !channel->copies);
     for (unsigned i = 0; i < count; i++)
         comes[i] = arrive(channel, cqs[i]);
-    if (is_failure(*error))
+    if (is_failure(error))
         front_fail(&channel->front);
     ring(channel);
     mutex_release(&channeling);
     for (unsigned i = 0; i < count; i++)
         if (!comes[i])
             calls_get(&layer.below, ibv_ack_cq_events)(cqs[i], 1);
-    return !*error;
+    return !error;
 }
 
 /* In the thread of library/front.h: all that the library has. */
-static bool take_all(const void *object)
+static void take_all(const void *object)
 {
-    int error = 0;
-    while (take_batch(object, &error)) {
+    while (take_batch(object)) {
     }
-    return !is_failure(error);
 }
 
 /* -- events of the program */
@@ -266,7 +254,7 @@ static struct ibv_cq *give_one(struct channel *channel)
     return cq;
 }
 
-enum outcome { WAITS, GIVEN, LIBRARY };
+enum outcome { WAITS, GIVEN, LIBRARY, GONE };
 
 /* One try, which does not wait. */
 static enum outcome take_one(const struct ibv_comp_channel *ibv, struct ibv_cq **cq, void **cq_context)
@@ -274,7 +262,7 @@ static enum outcome take_one(const struct ibv_comp_channel *ibv, struct ibv_cq *
     mutex_take(&channeling);
     struct channel *channel = find_channel(ibv);
     struct ibv_cq *given = channel ? give_one(channel) : NULL;
-    enum outcome outcome = given ? GIVEN : !channel || channel->front.failed ? LIBRARY : WAITS;
+    enum outcome outcome = given ? GIVEN : !channel ? GONE : channel->front.failed ? LIBRARY : WAITS;
     if (given)
         *cq = given, *cq_context = given->cq_context;
     mutex_release(&channeling);
@@ -344,22 +332,19 @@ static int get_cq_event(struct ibv_comp_channel *ibv, struct ibv_cq **cq, void *
     }
     if (outcome == LIBRARY)
         return ask_library(ibv, cq, cq_context);
+    if (outcome == GONE)
+        errno = EIO;
     return outcome == GIVEN ? 0 : -1;
 }
 
-/* The library waits for the events that it has given before it destroys a queue, and this layer for its own. Another
- * queue may have got the address of one that waits. */
+/* The library waits for the events that it has given before it destroys a queue, and this layer for its own. */
 static void ack_cq_events(struct ibv_cq *cq, unsigned count)
 {
-    struct hash_entry *entry = NULL;
-    unsigned left = count;
     mutex_take(&channeling);
-    while ((entry = hash_find(&queues, (uintptr_t)cq, entry))) {
-        struct queue *queue = container_of(entry, struct queue, by_address);
-        unsigned own = queue->unacked < left ? queue->unacked : left;
+    struct queue *queue = find_queue(cq);
+    unsigned unacked = queue ? queue->unacked : 0, own = unacked < count ? unacked : count, left = count - own;
+    if (queue)
         queue->unacked -= own;
-        left -= own;
-    }
     mutex_release(&channeling);
     if (left || !count)
         calls_get(&layer.below, ibv_ack_cq_events)(cq, left);
@@ -369,7 +354,7 @@ static int req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
     mutex_take(&channeling);
     struct queue *queue = find_queue(cq);
-    if (queue) {
+    if (queue && queue->channel) {
         queue->armed = true;
         ring(queue->channel);
     }
@@ -409,8 +394,10 @@ static void put_in_front(struct channel *channel)
 {
     lock_assert_held(&channeling);
     struct ibv_comp_channel *ibv = channel->ibv;
-    struct channel *old = find_channel(ibv); /* of a context that was closed before its channels */
-    if (old)
+    struct channel *old = find_channel(ibv);
+    if (old && old->front.leaving) /* its destruction ends it */
+        hash_remove(&old->by_address);
+    else if (old) /* of a context that was closed before its channels */
         end_channel(old);
     if (front_open(&channel->front, &ibv->fd, take_all, ibv)) {
         hash_add(&channels, &channel->by_address, (uintptr_t)ibv);
@@ -420,6 +407,14 @@ static void put_in_front(struct channel *channel)
     free(channel);
 }
 
+/* rdma-core's reads the descriptor alone, and a copy of the struct will do; softverbs' own, which has no such private
+ * part, finds the channel around the struct. */
+static bool reads_a_copy(struct ibv_context *context)
+{
+    const struct verbs_context *extended = verbs_get_ctx(context);
+    return extended && extended->priv;
+}
+
 static struct ibv_comp_channel *create_comp_channel(struct ibv_context *context)
 {
     struct ibv_comp_channel *ibv = calls_get(&layer.below, ibv_create_comp_channel)(context);
@@ -427,6 +422,7 @@ static struct ibv_comp_channel *create_comp_channel(struct ibv_context *context)
     if (!channel)
         return ibv;
     channel->ibv = ibv;
+    channel->copies = reads_a_copy(context);
     TAILQ_INIT(&channel->events);
     mutex_take(&channeling);
     put_in_front(channel);
@@ -434,24 +430,19 @@ static struct ibv_comp_channel *create_comp_channel(struct ibv_context *context)
     return ibv;
 }
 
-/* The record is found no longer once the library runs: another channel may get the address. */
 static int destroy_comp_channel(struct ibv_comp_channel *ibv)
 {
     mutex_take(&channeling);
     struct channel *channel = find_channel(ibv);
-    if (channel) {
+    if (channel)
         front_leave(&channel->front, &channeling);
-        hash_remove(&channel->by_address);
-    }
     mutex_release(&channeling);
     int error = calls_get(&layer.below, ibv_destroy_comp_channel)(ibv);
     mutex_take(&channeling);
-    if (channel && error) {
-        hash_add(&channels, &channel->by_address, (uintptr_t)ibv);
+    if (channel && error)
         front_stay(&channel->front);
-    } else if (channel) {
+    else if (channel)
         end_channel(channel);
-    }
     mutex_release(&channeling);
     return error;
 }
@@ -542,7 +533,7 @@ static void stay(struct queue *queue, struct events *events)
 }
 
 /* Waits until the program has acknowledged the events that were made up, as the library does for its own. */
-static void end_queue(struct queue *queue)
+static void wait_for_acknowledgements(const struct queue *queue)
 {
     mutex_take(&channeling);
     while (queue->unacked && queue->channel && !front_is_inherited(&queue->channel->front)) {
@@ -550,6 +541,12 @@ static void end_queue(struct queue *queue)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
         mutex_take(&channeling);
     }
+    mutex_release(&channeling);
+}
+
+static void end_queue(struct queue *queue)
+{
+    mutex_take(&channeling);
     hash_remove(&queue->by_address);
     mutex_release(&channeling);
     free(queue);
@@ -563,6 +560,8 @@ static int destroy_cq(struct ibv_cq *cq)
     TAILQ_FOREACH (each, &events, next)
         if (each->real)
             calls_get(&layer.below, ibv_ack_cq_events)(cq, 1);
+    if (queue)
+        wait_for_acknowledgements(queue); /* before: until then the program may use the queue */
     int error = calls_get(&layer.below, ibv_destroy_cq)(cq);
     if (queue && error)
         stay(queue, &events);

@@ -97,6 +97,12 @@ static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr
     return noted(made, asked.function);
 }
 
+static struct ibv_wq *create_wq_of_driver(struct ibv_context *context, struct ibv_wq_init_attr *attr)
+{
+    MAKE(ibv_create_wq, struct ibv_wq *, context, attr, plain.ibv_create_wq(context, attr));
+    return made;
+}
+
 void driven_begin(struct calls *calls)
 {
     plain = *calls;
@@ -105,6 +111,7 @@ void driven_begin(struct calls *calls)
     calls->ibv_create_cq_ex = create_cq_of_driver;
     calls->ibv_create_qp_ex = create_qp_ex;
     calls->ibv_create_qp = create_qp;
+    calls->ibv_create_wq = create_wq_of_driver;
 }
 
 /* -- memory that is given */

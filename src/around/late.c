@@ -61,6 +61,8 @@ enum polling { POLLS_NOTHING, POLLS_LIBRARY, POLLS_KEPT };
 struct queue {
     struct hash_entry by_address;
     const struct ibv_cq *cq;
+    const struct ibv_context *context;
+    bool leaving;             /* it is being destroyed: another queue may get the address */
     struct kept_list entries; /* in their order, which is also the order of `due` */
     bool single;              /* the program lets one thread at a time use it, which need not be the same */
     bool iterated;            /* a thread is between start_poll and end_poll, and has the next three for itself */
@@ -78,6 +80,8 @@ static struct queue *find_queue(const struct ibv_cq *cq)
 {
     lock_assert_held(&keeping);
     struct hash_entry *entry = hash_find(&queues, (uintptr_t)cq, NULL);
+    while (entry && container_of(entry, struct queue, by_address)->leaving)
+        entry = hash_find(&queues, (uintptr_t)cq, entry);
     return entry ? container_of(entry, struct queue, by_address) : NULL;
 }
 
@@ -90,6 +94,7 @@ static struct queue *need_queue(const struct ibv_cq *cq)
         return queue;
     const struct held *held = held_find(HELD_CQ, cq);
     queue->cq = cq;
+    queue->context = cq->context;
     queue->single =
         held && (held->made.has_thread_domain || held->made.create_flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
     TAILQ_INIT(&queue->entries);
@@ -189,7 +194,7 @@ static void withdraw(const struct ibv_context *context, uint32_t qp_number)
     for (unsigned bucket = 0; bucket < BUCKETS; bucket++)
         for (struct hash_entry *entry = buckets[bucket]; entry; entry = entry->next) {
             struct queue *queue = container_of(entry, struct queue, by_address);
-            if (queue->cq->context == context)
+            if (queue->context == context && !queue->leaving)
                 withdraw_from(queue, qp_number);
         }
     mutex_release(&keeping);
@@ -338,12 +343,22 @@ static int start_late_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
     return error;
 }
 
+static bool has_kept(const struct queue *queue)
+{
+    mutex_take(&keeping);
+    bool kept = !TAILQ_EMPTY(&queue->entries);
+    mutex_release(&keeping);
+    return kept;
+}
+
 static int next_late_poll(struct ibv_cq_ex *cq)
 {
     struct ibv_poll_cq_attr attr = {0};
     struct queue *queue = own_iteration(ibv_cq_ex_to_cq(cq));
     if (queue && queue->polling != POLLS_LIBRARY)
         return go_on(queue, cq, &attr);
+    if (queue && has_kept(queue))
+        return result_failure(ENOENT);
     int error = calls_get(&layer.below, ibv_next_poll)(cq);
     return queue && !error ? choose_entry(cq) : error;
 }
@@ -389,38 +404,56 @@ const struct ibv_wc *late_shown(const struct ibv_cq_ex *cq)
 
 /* -- the objects */
 
-static struct queue *take_queue(const struct ibv_cq *cq)
+static struct queue *set_leaving(const struct ibv_cq *cq)
 {
     mutex_take(&keeping);
     struct queue *queue = find_queue(cq);
     if (queue)
-        hash_remove(&queue->by_address);
+        queue->leaving = true;
     mutex_release(&keeping);
     return queue;
 }
 
-static void put_back(struct queue *queue)
+static void end_queue(struct queue *queue)
 {
-    mutex_take(&keeping);
-    hash_add(&queues, &queue->by_address, (uintptr_t)queue->cq);
-    mutex_release(&keeping);
-}
-
-static int destroy_cq(struct ibv_cq *cq)
-{
-    struct queue *queue = take_queue(cq); /* first: a new queue may get the address */
-    int error = calls_get(&layer.below, ibv_destroy_cq)(cq);
-    if (!queue)
-        return error;
-    if (error) {
-        put_back(queue);
-        return error;
-    }
+    lock_assert_held(&keeping);
+    hash_remove(&queue->by_address);
     for (struct kept *first; (first = TAILQ_FIRST(&queue->entries));) {
         TAILQ_REMOVE(&queue->entries, first, next);
         free(first);
     }
     free(queue);
+}
+
+static int destroy_cq(struct ibv_cq *cq)
+{
+    struct queue *queue = set_leaving(cq);
+    int error = calls_get(&layer.below, ibv_destroy_cq)(cq);
+    if (!queue)
+        return error;
+    mutex_take(&keeping);
+    if (error)
+        queue->leaving = false;
+    else
+        end_queue(queue);
+    mutex_release(&keeping);
+    return error;
+}
+
+/* With the queues that the program has left in it. */
+static int close_device(struct ibv_context *context)
+{
+    int error = calls_get(&layer.below, ibv_close_device)(context);
+    if (error)
+        return error;
+    mutex_take(&keeping);
+    for (unsigned bucket = 0; bucket < BUCKETS; bucket++)
+        for (struct hash_entry *entry = buckets[bucket], *next; entry && (next = entry->next, true); entry = next) {
+            struct queue *queue = container_of(entry, struct queue, by_address);
+            if (queue->context == context && !queue->leaving)
+                end_queue(queue);
+        }
+    mutex_release(&keeping);
     return 0;
 }
 
@@ -451,8 +484,8 @@ static struct calls_layer layer = {.name = "late",
                                            .ibv_wc_read_tm_info = read_tm_info,
                                        .ibv_poll_cq = poll_cq, .ibv_start_poll = start_late_poll,
                                        .ibv_next_poll = next_late_poll, .ibv_end_poll = end_late_poll,
-                                       .ibv_destroy_cq = destroy_cq, .ibv_destroy_qp = destroy_qp,
-                                       .ibv_modify_qp = reset_late_qp}};
+                                       .ibv_close_device = close_device, .ibv_destroy_cq = destroy_cq,
+                                       .ibv_destroy_qp = destroy_qp, .ibv_modify_qp = reset_late_qp}};
 
 /* Each reader has its field. */
 #define FIELD(type, name, place, flag) +1

@@ -129,6 +129,20 @@ static void let_its_port_go_down(struct scene *scene)
     scene->peer.port_down = yes;
 }
 
+static const struct facts_story of_adapter = {.driver = "mlx5"};
+
+static void let_port_of_adapter_go_down(struct scene *scene)
+{
+    scene->known.end = &of_adapter;
+    scene->own.port_down = yes;
+}
+
+static void let_its_port_of_adapter_go_down(struct scene *scene)
+{
+    scene->known.end = &of_adapter;
+    scene->peer.port_down = yes;
+}
+
 static void begin_elsewhere(struct scene *scene)
 {
     scene->peer.rq_psn = number(PSN + 1);
@@ -165,6 +179,10 @@ static const struct {
     {have_failed_and_logged, PEER " is in ERR, where it takes nothing: 8 bytes at 0x10: outside (its reason 207)"},
     {have_another_peer, PEER " is connected with queue pair 0x22, and not with 0x21: its answers go there"},
     {let_its_port_go_down, "the port of " PEER " is down (softverbs event port-up)"},
+    {let_port_of_adapter_go_down, "the port of queue pair 0x21 was down when the story was written: its cable, the "
+                                  "switch, or the network interface (ip link show)"},
+    {let_its_port_of_adapter_go_down, "the port of " PEER " was down when its story was written: its cable, the "
+                                      "switch, or the network interface (ip link show)"},
     {begin_elsewhere, PEER " has rq_psn 501 and this one sq_psn 500: the peer's rq_psn must be this sq_psn"},
     {lose_packets, PEER " is in RTS and connected with this one: faults that were asked for lose packets here"},
     {do_nothing, PEER " is in RTS and connected with this one, but answered nothing"},

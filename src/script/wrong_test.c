@@ -74,7 +74,7 @@ static const struct text wrong[] = {
     {"when packet: freeze 1s", 1, 14, "The action \"freeze\" is for a call, not for this."},
     {"when completion: hold", 1, 18, "The action \"hold\" is for packet, not for this."},
     {"when timewait: drop", 1, 16,
-     "The action \"drop\" is for event, packet, message, request, address, route or group, not for this."},
+     "The action \"drop\" is for completion, event, packet, message, request, address, route or group, not for this."},
     {"when address: error EIO", 1, 15, "The action \"error\" is for a call, not for this."},
     {"when work: complete WORSE", 1, 21, "\"WORSE\" is no status that scripts know, such as SUCCESS."},
     {"when work: complete GENERAL_ERR, vendor 65536", 1, 41, "\"65536\" is not a number from 0 to 65535."},
@@ -108,5 +108,4 @@ static void what_strangers_write_is_answered(void **state)
     check_texts(strangers, sizeof strangers / sizeof *strangers);
 }
 
-TESTS(wrong_texts_say_where_and_why,
-      what_strangers_write_is_answered)
+TESTS(wrong_texts_say_where_and_why, what_strangers_write_is_answered)

@@ -74,8 +74,8 @@ def versions(rows):
 
 
 def nodes(rows):
-    """All version nodes, in words."""
-    every = {node for row in rows for node in node_names(row[1])}
+    """All version nodes of rdma-core, in words."""
+    every = {node for row in rows for node in node_names(row[1]) if node.startswith("IBVERBS_")}
     public = sorted((node for node in every if not node.startswith(PRIVATE)), key=lambda node: int(node.split(".")[1]))
     private = sorted(int(node[len(PRIVATE):]) for node in every if node.startswith(PRIVATE))
     return f"{public[0]} to {public[-1]}, {PRIVATE}{', '.join(str(number) for number in private)}"

@@ -32,7 +32,7 @@ static _Atomic pid_t thread;
 enum { WATCHED_MOST = 4096 };
 
 struct watched {
-    bool (*take)(const void *object);
+    void (*take)(const void *object);
     const void *object;
 };
 
@@ -66,7 +66,7 @@ static nfds_t list(struct lists *lists)
     const struct front *each;
     nfds_t count = 1;
     mutex_take(&watching);
-    bool goes_on = watch.runs && watch.generation == lists->generation && pipe_is_there();
+    bool there = watch.runs && watch.generation == lists->generation && pipe_is_there();
     lists->polls[0] = (struct pollfd){.fd = watch.wake[0], .events = POLLIN};
     LIST_FOREACH (each, &fronts, next) {
         if (!is_watched(each) || count > WATCHED_MOST)
@@ -75,7 +75,7 @@ static nfds_t list(struct lists *lists)
         lists->polls[count++] = (struct pollfd){.fd = each->real, .events = POLLIN};
     }
     mutex_release(&watching);
-    return goes_on ? count : 0;
+    return there ? count : 0;
 }
 
 /* Takes the bytes out of the pipe, if that is there still. */
@@ -90,16 +90,35 @@ static void take_wakes(const struct lists *lists)
     mutex_release(&watching);
 }
 
-/* A descriptor that fails, or that the program has closed, would end each wait at once. */
-static void unwatch(const void *object)
+static bool is_current(const struct lists *lists)
 {
-    struct front *each;
+    lock_assert_held(&watching);
+    return watch.runs && watch.generation == lists->generation;
+}
+
+static bool goes_on(const struct lists *lists)
+{
     mutex_take(&watching);
-    LIST_FOREACH (each, &fronts, next)
-        if (each->object == object && each->watched) {
-            each->watched = false;
-            watched_count--;
-        }
+    bool current = is_current(lists);
+    mutex_release(&watching);
+    return current;
+}
+
+static void note_begun(const struct lists *lists)
+{
+    mutex_take(&watching);
+    if (is_current(lists))
+        atomic_store(&thread, (pid_t)syscall(SYS_gettid));
+    mutex_release(&watching);
+}
+
+static void note_ended(const struct lists *lists)
+{
+    mutex_take(&watching);
+    if (is_current(lists)) {
+        watch.runs = false;
+        atomic_store(&thread, 0);
+    }
     mutex_release(&watching);
 }
 
@@ -108,22 +127,17 @@ static void *run(void *argument)
     struct lists *lists = argument;
     nfds_t count;
     prctl(PR_SET_NAME, "softverbs-front");
-    atomic_store(&thread, (pid_t)syscall(SYS_gettid));
+    note_begun(lists);
     while ((count = list(lists))) {
-        if (poll(lists->polls, count, -1) < 0 && errno != EINTR)
+        if ((poll(lists->polls, count, -1) < 0 && errno != EINTR) || !goes_on(lists))
             break;
         if (lists->polls[0].revents)
             take_wakes(lists);
         for (nfds_t i = 1; i < count; i++)
-            if (lists->polls[i].revents && !lists->watched[i].take(lists->watched[i].object))
-                unwatch(lists->watched[i].object);
+            if (lists->polls[i].revents)
+                lists->watched[i].take(lists->watched[i].object);
     }
-    mutex_take(&watching);
-    if (watch.generation == lists->generation) {
-        watch.runs = false;
-        atomic_store(&thread, 0);
-    }
-    mutex_release(&watching);
+    note_ended(lists);
     free(lists);
     return NULL;
 }
@@ -156,10 +170,11 @@ static bool begin_watch(void)
     struct lists *lists = calloc(1, sizeof *lists);
     if (lists)
         lists->generation = ++watch.generation;
-    watch.runs = !fstat(watch.wake[0], &watch.status) && begin_thread(lists);
-    if (watch.runs)
+    watch.runs = true; /* before the thread looks */
+    if (!fstat(watch.wake[0], &watch.status) && begin_thread(lists))
         return true;
     int error = errno;
+    watch.runs = false;
     close(watch.wake[0]);
     close(watch.wake[1]);
     errno = error;
@@ -213,10 +228,11 @@ static bool finds_room(void)
     return false;
 }
 
-bool front_open(struct front *front, int *field, bool (*take)(const void *object), const void *object)
+bool front_open(struct front *front, int *field, void (*take)(const void *object), const void *object)
 {
     int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
-    *front = (struct front){.field = field, .real = *field, .timer = timer, .take = take, .object = object};
+    *front = (struct front){
+        .field = field, .real = *field, .timer = timer, .due = NANOS_NEVER, .take = take, .object = object};
     mutex_take(&watching);
     bool joined = timer >= 0 && finds_room() && begin_watch() && joins(front);
     if (joined) {
@@ -239,6 +255,7 @@ void front_close(struct front *front)
     set_watched(front, false);
     LIST_REMOVE(front, next);
     mutex_release(&watching);
+    front_ring(front, 0);
     close(front->timer);
 }
 
@@ -258,13 +275,15 @@ int front_wait(int descriptor)
     return !front_is_nonblocking(descriptor) && poll(&wait, 1, -1) < 0 ? -1 : 0;
 }
 
-/* A child has the same timer as its parent, which uses it. */
-void front_ring(const struct front *front, nanos due)
+/* A child has the same timer as its parent, which uses it. A timer that is set anew can't be read for a moment, even
+ * where its time is over. */
+void front_ring(struct front *front, nanos due)
 {
     struct itimerspec at = {0};
-    if (front_is_inherited(front))
-        return;
     due = front->failed ? 0 : due;
+    if (front_is_inherited(front) || due == front->due)
+        return;
+    front->due = due;
     if (due != NANOS_NEVER) {
         at.it_value = (struct timespec){(time_t)(due / NANOS_SECOND), (long)(due % NANOS_SECOND)};
         at.it_value.tv_nsec += !due; /* a time of 0 would disarm it */
@@ -286,23 +305,19 @@ void front_return(struct front *front)
 
 bool front_begin_taking(struct front *front, bool lends)
 {
-    front->taking = !front->leaving && !front_is_inherited(front);
-    if (front->taking && lends)
+    if (front->leaving || front_is_inherited(front))
+        return false;
+    front->taking++;
+    if (lends)
         front_lend(front);
-    return front->taking;
+    return true;
 }
 
 void front_end_taking(struct front *front, bool lends)
 {
-    front->taking = false;
+    front->taking--;
     if (lends)
         front_return(front);
-}
-
-void front_fail(struct front *front)
-{
-    front->failed = true;
-    front_ring(front, 0);
 }
 
 static void set_watched_alone(struct front *front, bool watched)
@@ -310,6 +325,14 @@ static void set_watched_alone(struct front *front, bool watched)
     mutex_take(&watching);
     set_watched(front, watched);
     mutex_release(&watching);
+}
+
+/* The thread would not sleep any more. */
+void front_fail(struct front *front)
+{
+    front->failed = true;
+    set_watched_alone(front, false);
+    front_ring(front, 0);
 }
 
 void front_leave(struct front *front, struct mutex *owner)
@@ -345,9 +368,9 @@ void front_forked(void)
     watched_count = 0;
     atomic_store(&thread, 0);
     LIST_FOREACH (each, &fronts, next) {
-        each->taking = each->watched = false;
-        if (each->lent)
+        each->watched = false;
+        if (each->lent && !each->leaving) /* the object may be gone */
             set_field(each->field, each->timer);
-        each->lent = 0;
+        each->lent = each->taking = 0;
     }
 }

@@ -15,12 +15,14 @@ struct front {
     int timer; /* what the program sees: readable from when an event is due */
 
     /* Of the owner's lock, which nobody holds over a call of the library. */
-    unsigned lent;        /* calls of the library that find its own descriptor in the field */
-    bool taking, leaving; /* the thread is in such a call; it begins none, as the object is about to be destroyed */
-    bool failed;          /* the library's can't be read any more, and the thread does not wait for it */
+    unsigned lent;   /* calls of the library that find its own descriptor in the field */
+    unsigned taking; /* threads of front.c in such calls: one that ends, and the next */
+    bool leaving;    /* they begin none, as the object is about to be destroyed */
+    bool failed;     /* the library's can't be read any more, and no thread waits for it */
+    nanos due;       /* of the timer */
 
     /* front.c alone uses the rest. */
-    bool (*take)(const void *object);
+    void (*take)(const void *object);
     const void *object;
     unsigned process; /* how many forks are between it and the first process */
     bool watched;
@@ -28,26 +30,26 @@ struct front {
 };
 
 /* Puts a descriptor in front of the one in this field. From then on a thread calls `take` each time that the library's
- * can be read, also after front_close: `take` looks whether the object is there. It returns false where the library's
- * descriptor fails. False: the process has no descriptor or thread left, errno is set, and nothing has changed. The
- * caller may hold locks before LOCK_FRONT. */
-bool front_open(struct front *, int *field, bool (*take)(const void *object), const void *object);
+ * can be read, also after front_close: `take` looks whether the object is there. False: the process has no descriptor
+ * or thread left, errno is set, and nothing has changed. The caller may hold locks before LOCK_FRONT. */
+bool front_open(struct front *, int *field, void (*take)(const void *object), const void *object);
 
-/* Closes our descriptor. The field has the library's, or is gone. Locks as for front_open. */
+/* Closes our descriptor; threads that wait for it wake up. The field has the library's, or is gone. Locks as for
+ * front_open. */
 void front_close(struct front *);
 
 /* True: this process is a child of the one that made it, and gets no events by it. */
 bool front_is_inherited(const struct front *);
 
-/* Waits like read(2) of the program's descriptor: not at all if that does not block. -1: a signal came, errno is
- * EINTR. A cancellation point. The caller holds no lock. */
+/* Waits until the program's descriptor can be read; not at all if that does not block. -1: a signal came, errno is
+ * EINTR, whatever its handler's flags are. A cancellation point. The caller holds no lock. */
 int front_wait(int descriptor);
 
 /* True: the program's descriptor does not block. */
 bool front_is_nonblocking(int descriptor);
 
 /* The next event for the program is due then; NANOS_NEVER: there is no event. */
-void front_ring(const struct front *, nanos due);
+void front_ring(struct front *, nanos due);
 
 /* Between these two the library finds its own descriptor in the field; a program that reads the field meanwhile finds
  * it, too. The caller holds the owner's lock, and releases it for the call. */
@@ -58,7 +60,8 @@ void front_return(struct front *);
 bool front_begin_taking(struct front *, bool lends);
 void front_end_taking(struct front *, bool lends);
 
-/* The library's descriptor fails: the program is to ask the library. Under the owner's lock. */
+/* The library's descriptor fails: the program is to ask the library. Under the owner's lock; locks as for front_open.
+ */
 void front_fail(struct front *);
 
 /* Lends the descriptor to the call that destroys the object, when the thread is in no call; until then it releases the

@@ -215,6 +215,7 @@ static void asynchronous_events_are_acknowledged(void)
 }
 
 static atomic_bool destroys;
+static uint32_t fetched_of;
 
 static void *acknowledge_later(void *event)
 {
@@ -222,6 +223,8 @@ static void *acknowledge_later(void *event)
         sched_yield();
     for (int i = 0; i < 1000; i++) /* the other thread is in ibv_destroy_qp meanwhile, most likely */
         sched_yield();
+    const struct ibv_async_event *raised = event;
+    need(raised->element.qp->qp_num == fetched_of, "the queue pair of an event is gone");
     ibv_ack_async_event(event);
     return NULL;
 }
@@ -233,6 +236,7 @@ static void a_queue_pair_waits_for_acknowledgements(void)
     pthread_t thread;
     raise_one(ends.qp);
     need(!ibv_get_async_event(context, &event), "no event");
+    fetched_of = ends.qp->qp_num;
     need(!pthread_create(&thread, NULL, acknowledge_later, &event), "no thread");
     destroys = true;
     destroy_ends(&ends);
