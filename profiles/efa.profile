@@ -1,21 +1,26 @@
 # Like Amazon's EFA: datagrams (UD) alone, as its SRD queue pairs are no part of the verbs, no shared receive queues, no atomics.
-# What the firmware answers nobody has published as a whole; such values are left as softverbs has them, or assumed.
+# The firmware decides most of it; UCX has a copy of what a device of the part 0xefa1 answers.
 #
 # source linux: git.kernel.org, linux-stable, tag v6.1.192
+# source ucx: github.com/openucx/ucx at commit 9466d104a317c8ffddd9734e72055d8bbda021b3
 # source rdma-core: github.com/linux-rdma/rdma-core at commit 691953d8d502f54088f776c5ba2aeed0a5ac945d
 
 # -- device
 board_id = none                                # linux drivers/infiniband/hw/efa/efa_main.c:357
 vendor_id = 0x1d0f                             # linux drivers/infiniband/hw/efa/efa_main.c:21
 vendor_part_id = 61345                         # linux drivers/infiniband/hw/efa/efa_main.c:16
-max_qp = 256                                   # assumed: of the size that programs report, as the firmware decides
-max_qp_wr = 4096                               # assumed: the smaller of send and receive queue
-max_sge = 2                                    # assumed: the smaller of send and receive queue
-max_sge_rd = 1                                 # assumed: the firmware decides
-max_cq = 512                                   # assumed: the firmware decides
-max_cqe = 32768                                # assumed: the firmware decides
-max_mr = 262144                                # assumed: the firmware decides
-max_pd = 256                                   # assumed: the firmware decides
+max_mr_size = 103079215104                     # ucx contrib/ibmock/config.c:24
+page_size_cap = 0xfffff000                     # ucx contrib/ibmock/config.c:25
+hw_ver = 61345                                 # ucx contrib/ibmock/config.c:28
+max_ah = 1024                                  # ucx contrib/ibmock/config.c:52
+max_qp = 256                                   # ucx contrib/ibmock/config.c:29
+max_qp_wr = 4096                               # ucx contrib/ibmock/config.c:30
+max_sge = 2                                    # ucx contrib/ibmock/config.c:32
+max_sge_rd = 1                                 # ucx contrib/ibmock/config.c:33
+max_cq = 512                                   # ucx contrib/ibmock/config.c:34
+max_cqe = 32768                                # ucx contrib/ibmock/config.c:35
+max_mr = 262144                                # ucx contrib/ibmock/config.c:36
+max_pd = 256                                   # ucx contrib/ibmock/config.c:37
 max_pkeys = 1                                  # linux drivers/infiniband/hw/efa/efa_verbs.c:237
 others = zero                                  # linux drivers/infiniband/hw/efa/efa_verbs.c:220
 

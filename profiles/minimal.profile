@@ -1,7 +1,7 @@
 # The least of all: of each number the smallest that any of the other profiles has, RC alone, and no call that one of the providers lacks.
 # What a program does here it does on each adapter with RC. The specification's own minimum would be smaller still in places.
 
-max_mr_size = 549755813888                # least: bnxt_re
+max_mr_size = 103079215104                # least: efa
 max_qp = 10                               # least: apple-thunderbolt
 max_qp_wr = 63                            # least: apple-thunderbolt
 max_sge = 1                               # least: apple-thunderbolt
@@ -15,7 +15,7 @@ max_qp_init_rd_atom = 8                   # least: irdma of those with RC
 atomic_cap = 0                            # least: apple-thunderbolt
 max_mw = 0                                # least: apple-thunderbolt
 max_mcast_grp = 0                         # least: bnxt_re
-max_ah = 32767                            # least: rxe
+max_ah = 1024                             # least: efa
 max_srq = 0                               # least: apple-thunderbolt
 max_srq_wr = 16383                        # least: connectx-3
 max_pkeys = 1                             # least: bnxt_re
