@@ -12,8 +12,5 @@
 void asynchronous_prepare(void);
 bool asynchronous_is_prepared(void);
 
-/* The devices that are open meet the rules from the place `from` on (script/decide.h). */
-void asynchronous_meet_open(unsigned from);
-
 /* For struct script_reach. */
 void asynchronous_raise(const struct calls_subject *, const struct script_raised *);

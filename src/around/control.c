@@ -19,8 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "around/asynchronous.h"
 #include "around/library/front.h"
+#include "around/raised.h"
 #include "around/reach.h"
 #include "base/text/text.h"
 #include "base/user.h"
@@ -53,7 +53,7 @@ static void add_rules(const char *text, FILE *out)
     if (!holds)
         requests_refuse(out, why);
     if (holds && !error)
-        asynchronous_meet_open(place);
+        raised_meet_open(place);
     if (holds)
         requests_answer(out, error);
     free(more);

@@ -30,7 +30,7 @@ enum lock_rank {
     LOCK_CQ,         /* cq->lock: putting entries in, arming; keeping takers of entries out (cq_stop) */
     LOCK_LATE,       /* completions of another libibverbs that a rule holds back (around/late.c) */
     LOCK_CHANNELS,   /* channels of another libibverbs that have a descriptor in front (around/channels.c) */
-    LOCK_RAISING,    /* contexts of another libibverbs that have one (around/asynchronous.c) */
+    LOCK_RAISING,    /* contexts of another libibverbs that have one (around/raised.c) */
     LOCK_FRONT,      /* these descriptors (around/library/front.c) */
     LOCK_OPENING,    /* the list of the tables that this process has open (ipc/table_open.c) */
     LOCK_AROUND,     /* finding objects of another libibverbs (around/library/held.c) */
