@@ -31,7 +31,8 @@ TAILQ_HEAD(events, event);
 struct channel {
     struct hash_entry by_address;
     struct ibv_comp_channel *ibv;
-    bool copies; /* the library reads a copy of the struct as well */
+    bool copies;                  /* the library reads a copy of the struct as well */
+    struct ibv_comp_channel copy; /* with the library's descriptor; the library counts users in the struct meanwhile */
     struct front front;
     struct events events;
 };
@@ -152,16 +153,12 @@ static bool arrive(struct channel *channel, struct ibv_cq *cq)
     return true;
 }
 
-static struct channel *begin_taking(const struct ibv_comp_channel *ibv, struct ibv_comp_channel *copy)
+static struct channel *begin_taking(const struct ibv_comp_channel *ibv)
 {
     mutex_take(&channeling);
     struct channel *channel = find_channel(ibv);
     if (channel && !front_begin_taking(&channel->front, !channel->copies))
         channel = NULL;
-    if (channel) {
-        *copy = *channel->ibv;
-        copy->fd = channel->front.real;
-    }
     mutex_release(&channeling);
     return channel;
 }
@@ -177,14 +174,13 @@ static bool take_batch(const struct ibv_comp_channel *ibv)
 {
     enum { MOST = 32 };
     struct ibv_cq *cqs[MOST];
-    struct ibv_comp_channel copy;
     bool comes[MOST];
     unsigned count = 0;
     void *cq_context;
-    struct channel *channel = begin_taking(ibv, &copy);
+    struct channel *channel = begin_taking(ibv);
     if (!channel)
         return false;
-    struct ibv_comp_channel *of = channel->copies ? &copy : channel->ibv;
+    struct ibv_comp_channel *of = channel->copies ? &channel->copy : channel->ibv;
     while (count < MOST && !calls_get(&layer.below, ibv_get_cq_event)(of, &cqs[count], &cq_context))
         count++;
     int error = count < MOST ? errno : 0;
@@ -399,6 +395,7 @@ static void put_in_front(struct channel *channel)
         hash_remove(&old->by_address);
     else if (old) /* of a context that was closed before its channels */
         end_channel(old);
+    channel->copy = (struct ibv_comp_channel){.context = ibv->context, .fd = ibv->fd};
     if (front_open(&channel->front, &ibv->fd, take_all, ibv)) {
         hash_add(&channels, &channel->by_address, (uintptr_t)ibv);
         return;
