@@ -161,7 +161,7 @@ static bool is_failure(int error)
     return error && error != EAGAIN && error != EINTR;
 }
 
-/* Up to `MOST` events. An event comes only when the program finds our descriptor again, so that no wake-up is lost.
+/* Up to MOST events. An event comes only when the program finds our descriptor again, so that no wake-up is lost.
  * False: there are no more. */
 static bool take_batch(const struct ibv_context *ibv)
 {
