@@ -32,6 +32,11 @@ static unsigned find(const char *name)
     return i;
 }
 
+static uint32_t *limit_at(struct limits *limits, unsigned which)
+{
+    return (uint32_t *)((char *)limits + names[which].offset);
+}
+
 void limits_set(struct limits *limits, const char *name, const char *value)
 {
     uint64_t number;
@@ -41,7 +46,27 @@ void limits_set(struct limits *limits, const char *name, const char *value)
     else if (!text_number_or_hex(value, names[which].least, names[which].most, &number))
         complaint_add("limit %s=%s: must be from %u to %u", name, value, names[which].least, names[which].most);
     else
-        *(uint32_t *)((char *)limits + names[which].offset) = (uint32_t)number;
+        *limit_at(limits, which) = (uint32_t)number;
+}
+
+/* Raises the limits of both queues of a queue pair to the larger one, where a profile has one for each. */
+static void raise_to_larger(struct limits *limits, const struct profile *profile)
+{
+    static const struct {
+        const char *name;
+        enum profile_key key;
+    } of_queues[] = {
+        {"max_qp_wr", PROFILE_max_send_wr},
+        {"max_qp_wr", PROFILE_max_recv_wr},
+        {"max_sge", PROFILE_max_send_sge},
+        {"max_sge", PROFILE_max_recv_sge},
+    };
+    for (size_t i = 0; i < sizeof of_queues / sizeof *of_queues; i++) {
+        uint32_t *limit = limit_at(limits, find(of_queues[i].name));
+        uint64_t value = profile_value(profile, of_queues[i].key, 0);
+        if (value > *limit)
+            *limit = (uint32_t)value; /* profile.def has the same most as limits.def */
+    }
 }
 
 /* Ignores a 0 that would make the device useless: drivers leave 0 for values that they do not count. */
@@ -71,9 +96,30 @@ void limits_imitate(struct limits *limits, const struct profile *profile)
     };
     for (size_t i = 0; i < sizeof imitable / sizeof *imitable; i++) {
         unsigned which = find(imitable[i].name);
-        uint32_t *limit = (uint32_t *)((char *)limits + names[which].offset);
+        uint32_t *limit = limit_at(limits, which);
         uint64_t value = profile_value(profile, imitable[i].key, *limit);
         if (value >= names[which].least)
             *limit = value < names[which].most ? (uint32_t)value : names[which].most;
     }
+    raise_to_larger(limits, profile);
+}
+
+/* The profile's value; a 0 is no limit, as in limits_imitate. */
+static uint64_t value_or(const struct profile *profile, enum profile_key key, uint64_t otherwise)
+{
+    uint64_t value = profile_value(profile, key, 0);
+    return value ? value : otherwise;
+}
+
+uint32_t limits_most(const struct limits *limits, const struct profile *profile, enum profile_key queue,
+                     enum profile_key both)
+{
+    bool work = both == PROFILE_max_qp_wr;
+    struct limits of_profile = limits_standard;
+    limits_imitate(&of_profile, profile);
+    uint32_t limit = work ? limits->max_qp_wr : limits->max_sge;
+    uint32_t standard = work ? limits_standard.max_qp_wr : limits_standard.max_sge;
+    uint64_t alone = value_or(profile, queue, value_or(profile, both, standard));
+    bool raised = limit > (work ? of_profile.max_qp_wr : of_profile.max_sge);
+    return raised || alone > limit ? limit : (uint32_t)alone;
 }

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct profile; /* profile/profile.h */
+#include "profile/profile.h"
 
 struct limits {
 #define LIMIT(name, ...) uint32_t name;
@@ -19,5 +19,11 @@ extern const struct limits limits_standard;
  * nothing. One thread. */
 void limits_set(struct limits *, const char *name, const char *value);
 
-/* Sets each limit that the profile names, capped at the most that softverbs serves; the other limits stay. */
+/* Sets each limit that the profile names, capped at the most that softverbs serves; the other limits stay.
+ * Of a limit for each queue of a queue pair the larger one counts here; limits_most has each. */
 void limits_imitate(struct limits *, const struct profile *);
+
+/* The most of one queue of a queue pair under this profile, by the key `queue` or else by `both`, the key of the limit
+ * for both queues (PROFILE_max_qp_wr, PROFILE_max_sge). A lower limit of the user's holds, too; a higher one holds in
+ * its place. */
+uint32_t limits_most(const struct limits *, const struct profile *, enum profile_key queue, enum profile_key both);

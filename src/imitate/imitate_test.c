@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/testing/group.h"
+#include "config/limits.h"
 #include "imitate/layer.h"
 
 static struct profile profile;
@@ -135,10 +136,46 @@ static void a_longer_table_of_pkeys_ends_empty(void **unused)
     assert_int_equal(passed_on, 1);
 }
 
+static uint32_t most_receives(uint32_t limit)
+{
+    return limits_most(&(struct limits){.max_qp_wr = limit}, imitated, PROFILE_max_recv_wr, PROFILE_max_qp_wr);
+}
+
+static uint32_t most_sges(enum profile_key queue, uint32_t limit)
+{
+    return limits_most(&(struct limits){.max_sge = limit}, imitated, queue, PROFILE_max_sge);
+}
+
+static void each_queue_has_its_limit(void **unused)
+{
+    struct limits limits = limits_standard;
+    set(PROFILE_max_qp_wr, 50);
+    set(PROFILE_max_recv_wr, 100);
+    set(PROFILE_max_sge, 2);
+    set(PROFILE_max_send_sge, 1);
+    set(PROFILE_max_recv_sge, 4);
+    limits_imitate(&limits, imitated);
+    assert_int_equal(limits.max_qp_wr, 100);
+    assert_int_equal(limits.max_sge, 4);
+    assert_int_equal(most_receives(100), 100);
+    assert_int_equal(limits_most(&limits, imitated, PROFILE_max_send_wr, PROFILE_max_qp_wr), 50);
+    assert_int_equal(most_sges(PROFILE_max_send_sge, 4), 1);
+    assert_int_equal(most_sges(PROFILE_max_recv_sge, 4), 4);
+    assert_int_equal(most_sges(PROFILE_max_sge, 4), 2);
+}
+
+static void a_limit_of_the_user_holds_for_both_queues(void **unused)
+{
+    set(PROFILE_max_qp_wr, 50);
+    set(PROFILE_max_recv_wr, 100);
+    assert_int_equal(most_receives(30), 30);
+    assert_int_equal(most_receives(200), 200);
+    assert_int_equal(limits_most(&(struct limits){.max_qp_wr = 200}, imitated, PROFILE_max_send_wr, PROFILE_max_qp_wr),
+                     200);
+}
+
 #define TEST(test) cmocka_unit_test_setup(test, put_around)
-TESTS_OF(TEST, a_profile_that_says_nothing_passes_all_on,
-               an_access_that_the_device_lacks_is_refused_with_its_errno,
-               a_region_that_is_too_long_is_refused,
-               a_type_of_window_that_the_device_lacks_is_refused,
-               a_longer_table_of_gids_ends_empty,
-               a_longer_table_of_pkeys_ends_empty)
+TESTS_OF(TEST, a_profile_that_says_nothing_passes_all_on, an_access_that_the_device_lacks_is_refused_with_its_errno,
+         a_region_that_is_too_long_is_refused, a_type_of_window_that_the_device_lacks_is_refused,
+         a_longer_table_of_gids_ends_empty, a_longer_table_of_pkeys_ends_empty, each_queue_has_its_limit,
+         a_limit_of_the_user_holds_for_both_queues)

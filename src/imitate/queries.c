@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "config/device.h"
+#include "config/limits.h"
 #include "events/refusal.h"
 #include "imitate/layer.h"
 
@@ -10,7 +11,9 @@
 static void tell_limits(struct ibv_context *context, struct ibv_device_attr *attr)
 {
     const struct limits *limits = imitate_limits(context);
-    attr->max_sge = (int)limits->max_sge;
+    attr->max_sge = (int)limits_most(limits, imitated, PROFILE_max_sge, PROFILE_max_sge);
+    if (!imitated->set[PROFILE_max_qp_wr] && attr->max_qp_wr)
+        attr->max_qp_wr = (int)limits_most(limits, imitated, PROFILE_max_qp_wr, PROFILE_max_qp_wr);
     if (attr->max_srq_sge)
         attr->max_srq_sge = (int)limits->max_srq_sge;
 }

@@ -31,30 +31,47 @@ static int check_type(enum ibv_qp_type type)
                   imitated->name, type);
 }
 
-/* Checks the sizes; `receives`: the queue pair has a receive queue of its own. */
-static int check_sizes(const struct limits *limits, const struct ibv_qp_cap *cap, bool receives)
+/* The most work requests and elements of each queue of a queue pair. */
+static struct ibv_qp_cap most_of(const struct limits *limits)
 {
-    int error =
-        check_most(PROFILE_errno_qp_size, REASON_PROFILE_QP_SIZE, "max_send_wr", cap->max_send_wr, limits->max_qp_wr);
-    if (!error)
-        error = check_most(PROFILE_errno_qp_size, REASON_PROFILE_QP_SIZE, "max_send_sge", cap->max_send_sge,
-                           limits->max_sge);
-    if (!error)
-        error = check_most(PROFILE_errno_inline, REASON_PROFILE_INLINE, "max_inline_data", cap->max_inline_data,
-                           limits->max_inline);
-    if (!error && receives)
-        error = check_most(PROFILE_errno_qp_size, REASON_PROFILE_QP_SIZE, "max_recv_wr", cap->max_recv_wr,
-                           limits->max_qp_wr);
-    if (!error && receives)
-        error = check_most(PROFILE_errno_qp_size, REASON_PROFILE_QP_SIZE, "max_recv_sge", cap->max_recv_sge,
-                           limits->max_sge);
+    return (struct ibv_qp_cap){
+        .max_send_wr = limits_most(limits, imitated, PROFILE_max_send_wr, PROFILE_max_qp_wr),
+        .max_recv_wr = limits_most(limits, imitated, PROFILE_max_recv_wr, PROFILE_max_qp_wr),
+        .max_send_sge = limits_most(limits, imitated, PROFILE_max_send_sge, PROFILE_max_sge),
+        .max_recv_sge = limits_most(limits, imitated, PROFILE_max_recv_sge, PROFILE_max_sge),
+        .max_inline_data = limits->max_inline,
+    };
+}
+
+/* Checks the sizes; `receives`: the queue pair has a receive queue of its own. */
+static int check_sizes(const struct ibv_qp_cap *most, const struct ibv_qp_cap *cap, bool receives)
+{
+    const struct {
+        enum profile_key number;
+        enum reason reason;
+        const char *name;
+        uint32_t value, most;
+        bool checked;
+    } sizes[] = {
+        {PROFILE_errno_qp_size, REASON_PROFILE_QP_SIZE, "max_send_wr", cap->max_send_wr, most->max_send_wr, true},
+        {PROFILE_errno_qp_size, REASON_PROFILE_QP_SIZE, "max_send_sge", cap->max_send_sge, most->max_send_sge, true},
+        {PROFILE_errno_inline, REASON_PROFILE_INLINE, "max_inline_data", cap->max_inline_data, most->max_inline_data,
+         true},
+        {PROFILE_errno_qp_size, REASON_PROFILE_QP_SIZE, "max_recv_wr", cap->max_recv_wr, most->max_recv_wr, receives},
+        {PROFILE_errno_qp_size, REASON_PROFILE_QP_SIZE, "max_recv_sge", cap->max_recv_sge, most->max_recv_sge,
+         receives},
+    };
+    int error = 0;
+    for (size_t i = 0; !error && i < sizeof sizes / sizeof *sizes; i++)
+        if (sizes[i].checked)
+            error = check_most(sizes[i].number, sizes[i].reason, sizes[i].name, sizes[i].value, sizes[i].most);
     return error;
 }
 
-static void round_sizes(const struct limits *limits, struct ibv_qp_cap *cap)
+static void round_sizes(const struct ibv_qp_cap *most, struct ibv_qp_cap *cap)
 {
-    cap->max_send_wr = rounded(PROFILE_round_send_wr, cap->max_send_wr, limits->max_qp_wr);
-    cap->max_recv_wr = rounded(PROFILE_round_recv_wr, cap->max_recv_wr, limits->max_qp_wr);
+    cap->max_send_wr = rounded(PROFILE_round_send_wr, cap->max_send_wr, most->max_send_wr);
+    cap->max_recv_wr = rounded(PROFILE_round_recv_wr, cap->max_recv_wr, most->max_recv_wr);
 }
 
 static bool has(enum ibv_qp_type type, uint32_t trait)
@@ -65,14 +82,14 @@ static bool has(enum ibv_qp_type type, uint32_t trait)
 /* Rounds the sizes of the program; if the call fails the program has its own sizes back. */
 static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
-    const struct limits *limits = imitate_limits(pd->context);
+    struct ibv_qp_cap most = most_of(imitate_limits(pd->context));
     struct ibv_qp_cap before = attr->cap;
     int error = check_type(attr->qp_type);
     if (!error)
-        error = check_sizes(limits, &attr->cap, has(attr->qp_type, QP_RECEIVES) && !attr->srq);
+        error = check_sizes(&most, &attr->cap, has(attr->qp_type, QP_RECEIVES) && !attr->srq);
     if (error)
         return refused_null(error);
-    round_sizes(limits, &attr->cap);
+    round_sizes(&most, &attr->cap);
     struct ibv_qp *qp = calls_get(&imitate_layer.below, ibv_create_qp)(pd, attr);
     if (!qp)
         attr->cap = before;
@@ -90,17 +107,17 @@ static int check_send_ops(const struct ibv_qp_init_attr_ex *attr)
 
 static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
-    const struct limits *limits = imitate_limits(context);
+    struct ibv_qp_cap most = most_of(imitate_limits(context));
     struct ibv_qp_cap before = attr->cap;
     int error = check_type(attr->qp_type);
     if (!error)
         error = check_send_ops(attr);
     if (!error && !has(attr->qp_type, QP_SHARED))
-        error = check_sizes(limits, &attr->cap, has(attr->qp_type, QP_RECEIVES) && !attr->srq);
+        error = check_sizes(&most, &attr->cap, has(attr->qp_type, QP_RECEIVES) && !attr->srq);
     if (error)
         return refused_null(error);
     if (!has(attr->qp_type, QP_SHARED))
-        round_sizes(limits, &attr->cap);
+        round_sizes(&most, &attr->cap);
     struct ibv_qp *qp = calls_get(&imitate_layer.below, ibv_create_qp_ex)(context, attr);
     if (!qp)
         attr->cap = before;

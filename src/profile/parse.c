@@ -167,9 +167,12 @@ static bool refuse_key(const char *name, struct profile_fault *fault)
                             : fail(fault, "there is no key \"%.60s\"", name);
 }
 
-/* The active MTU of a port is at most its largest. */
+/* The active MTU of a port is at most its largest. A process takes blocks of 256 numbers of queue pairs, and never the
+ * first one. */
 static bool fits_others(const struct profile *profile, struct profile_fault *fault)
 {
+    if (profile->set[PROFILE_qpn_bits] && profile->values[PROFILE_qpn_bits] < PROFILE_QPN_BITS_LEAST)
+        return fail(fault, "qpn_bits is less than %u", PROFILE_QPN_BITS_LEAST);
     if (!profile->set[PROFILE_max_mtu] || !profile->set[PROFILE_active_mtu] ||
         profile->values[PROFILE_active_mtu] <= profile->values[PROFILE_max_mtu])
         return true;

@@ -32,6 +32,10 @@ enum profile_call {
 
 enum { PROFILE_NAME_SIZE = 64, PROFILE_TEXT_SIZE = 64, PROFILE_PCI_SIZE = 512, PROFILE_LENGTH_MOST = 128 << 10 };
 
+enum { PROFILE_QPN_BITS_LEAST = 9 }; /* the key qpn_bits */
+
+enum profile_driver { PROFILE_DRIVER_NONE, PROFILE_DRIVER_EFA }; /* the key driver */
+
 #define PROFILE_END ".profile" /* the end of a file's name */
 
 /* A device's profile; all zeros change nothing. */
@@ -63,6 +67,12 @@ const char *profile_call_name(enum profile_call);
 static inline uint64_t profile_value(const struct profile *profile, enum profile_key key, uint64_t standard)
 {
     return profile->set[key] ? profile->values[key] : standard;
+}
+
+/* Returns true if the profile, which may be NULL, is that of an EFA. */
+static inline bool profile_is_efa(const struct profile *profile)
+{
+    return profile && profile_value(profile, PROFILE_driver, PROFILE_DRIVER_NONE) == PROFILE_DRIVER_EFA;
 }
 
 /* Replaces softverbs' attributes with the profile's. Some can't be set by a profile: GUIDs, LIDs, the number of

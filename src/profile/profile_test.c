@@ -58,6 +58,18 @@ static void values_are_numbers_words_and_texts(void **state)
     assert_int_equal(profile.without[PROFILE_CALL_ibv_create_qp], 0);
 }
 
+static void a_profile_may_be_that_of_an_efa(void **state)
+{
+    expect("max_qp = 1\n");
+    assert_false(profile_is_efa(&profile));
+    assert_false(profile_is_efa(NULL));
+    expect("driver = none\n");
+    assert_false(profile_is_efa(&profile));
+    expect("driver = efa\nefa_caps = RDMA_READ UNSOLICITED_WRITE_RECV\nqpn_bits = 9\n");
+    assert_true(profile_is_efa(&profile));
+    assert_int_equal(profile_value(&profile, PROFILE_efa_caps, 0), 1 << 0 | 1 << 4);
+}
+
 static void mistakes_are_found_in_their_line(void **state)
 {
     expect_fault("max_qp = 1\n\nmax_qp = 2\n", 3, "max_qp is in the profile already");
@@ -71,6 +83,11 @@ static void mistakes_are_found_in_their_line(void **state)
     expect_fault("active_mtu = 4096\nmax_mtu = 1024\n", 2, "active_mtu is larger than max_mtu");
     expect_fault("max_mtu = 1500\n", 1, "\"1500\" is not one of 256 512 1024 2048 4096");
     expect_fault("qp_types = RC TCP\n", 1, "\"TCP\" is not one of RC UC UD RAW_PACKET XRC_SEND XRC_RECV");
+    expect_fault("driver = mlx5\n", 1, "\"mlx5\" is not one of none efa");
+    expect_fault("max_recv_sge = 33\n", 1, "33 is more than 32, the most that there can be");
+    expect_fault("max_rdma_size = 0x40000001\n", 1, "0x40000001 is more than 1073741824, the most that there can be");
+    expect_fault("max_qp = 1\nqpn_bits = 8\n", 2, "qpn_bits is less than 9");
+    expect_fault("qpn_bits = 25\n", 1, "25 is more than 24, the most that there can be");
     expect_fault("errno_count = 12\n", 1,
                  "\"12\" is not an error number that a device answers with, such as EINVAL or EOPNOTSUPP");
     expect_fault("without ibv_create_sqr = EINVAL\n", 1, "\"ibv_create_sqr\" is not a call that a device may lack");
@@ -183,14 +200,8 @@ static void sizes_are_rounded_as_the_device_does(void **state)
     assert_true(profile_round(&profile, PROFILE_round_send_wr, UINT32_MAX) == UINT32_MAX);
 }
 
-TESTS(values_are_numbers_words_and_texts,
-      the_list_of_pci_functions_may_be_long,
-      mistakes_are_found_in_their_line,
-      lines_and_texts_that_are_too_long_are_found,
-      a_file_gives_the_profile_its_name,
-      what_is_no_file_is_no_profile,
-      what_is_not_named_stays_or_is_zero,
-      members_of_each_size_are_written,
-      a_port_is_no_faster_than_its_link,
-      a_link_has_a_speed_though_nothing_names_it,
+TESTS(values_are_numbers_words_and_texts, a_profile_may_be_that_of_an_efa, the_list_of_pci_functions_may_be_long,
+      mistakes_are_found_in_their_line, lines_and_texts_that_are_too_long_are_found, a_file_gives_the_profile_its_name,
+      what_is_no_file_is_no_profile, what_is_not_named_stays_or_is_zero, members_of_each_size_are_written,
+      a_port_is_no_faster_than_its_link, a_link_has_a_speed_though_nothing_names_it,
       sizes_are_rounded_as_the_device_does)

@@ -186,21 +186,37 @@ static void check_types(void)
     }
 }
 
+/* The most of one queue: by the key of the queue, or else what ibv_query_device says. */
+static uint32_t most_of(enum profile_key key, int both)
+{
+    return (uint32_t)profile_value(&profile, key, (uint64_t)both);
+}
+
+/* One more than the most of a queue, whose place in the capabilities is `at`. */
+static void check_size(const char *what, size_t at, uint32_t most)
+{
+    struct ibv_qp_init_attr attr = plain();
+    *(uint32_t *)((char *)&attr.cap + at) = most + 1;
+    expect_refusal(what, create(attr), error_of(PROFILE_errno_qp_size), REASON_PROFILE_QP_SIZE);
+}
+
+#define SIZE_OF_QUEUE(name, both)                                                                                      \
+    check_size("one above the most of " #name, offsetof(struct ibv_qp_cap, name), most_of(PROFILE_##name, device.both))
+
 static void check_sizes(void)
 {
     struct ibv_qp_init_attr most = plain(), over;
-    most.cap.max_send_sge = most.cap.max_recv_sge = (uint32_t)device.max_sge;
-    expect_success("max_sge elements", create(most));
-    over = most, over.cap.max_send_sge++;
-    expect_refusal("max_send_sge above max_sge", create(over), error_of(PROFILE_errno_qp_size), REASON_PROFILE_QP_SIZE);
-    over = most, over.cap.max_recv_sge++;
-    expect_refusal("max_recv_sge above max_sge", create(over), error_of(PROFILE_errno_qp_size), REASON_PROFILE_QP_SIZE);
-    over = plain(), over.cap.max_send_wr = (uint32_t)device.max_qp_wr + 1;
-    expect_refusal("max_send_wr above max_qp_wr", create(over), error_of(PROFILE_errno_qp_size),
-                   REASON_PROFILE_QP_SIZE);
-    over = plain(), over.cap.max_recv_wr = (uint32_t)device.max_qp_wr + 1;
-    expect_refusal("max_recv_wr above max_qp_wr", create(over), error_of(PROFILE_errno_qp_size),
-                   REASON_PROFILE_QP_SIZE);
+    most.cap.max_send_sge = most_of(PROFILE_max_send_sge, device.max_sge);
+    most.cap.max_recv_sge = most_of(PROFILE_max_recv_sge, device.max_sge);
+    expect_success("as many elements as there may be", create(most));
+    SIZE_OF_QUEUE(max_send_sge, max_sge);
+    SIZE_OF_QUEUE(max_recv_sge, max_sge);
+    SIZE_OF_QUEUE(max_send_wr, max_qp_wr);
+    SIZE_OF_QUEUE(max_recv_wr, max_qp_wr);
+    if (profile.set[PROFILE_max_recv_wr]) {
+        most.cap.max_recv_wr = (uint32_t)profile.values[PROFILE_max_recv_wr];
+        expect_success("max_recv_wr receives", create(most));
+    }
     if (!profile.set[PROFILE_max_inline])
         return;
     over = plain(), over.cap.max_inline_data = (uint32_t)profile.values[PROFILE_max_inline];
