@@ -28,7 +28,7 @@ static int begin(struct process *process)
     hangs_begin();
     layout_begin(process);
     process_objects(process)->keys = rkeys_create();
-    process_objects(process)->srqs = qpns_create();
+    process_objects(process)->srqs = qpns_create(NODE_NUMBERS);
     multicast_begin(process);
     xrc_substitutes_begin(process);
     int error = mad_begin(process);

@@ -11,6 +11,7 @@ const struct limits limits_standard = {
 #define LIMIT(name, standard, least, most) .name = standard,
 #include "config/limits.def"
     .max_mtu = 4096,
+    .qpn_bits = 24,
 };
 
 static const struct {
@@ -102,6 +103,7 @@ void limits_imitate(struct limits *limits, const struct profile *profile)
             *limit = value < names[which].most ? (uint32_t)value : names[which].most;
     }
     raise_to_larger(limits, profile);
+    limits->qpn_bits = (uint32_t)profile_value(profile, PROFILE_qpn_bits, limits->qpn_bits);
 }
 
 /* The profile's value; a 0 is no limit, as in limits_imitate. */

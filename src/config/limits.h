@@ -9,7 +9,8 @@
 struct limits {
 #define LIMIT(name, ...) uint32_t name;
 #include "config/limits.def"
-    uint32_t max_mtu; /* fixed */
+    uint32_t max_mtu;  /* fixed */
+    uint32_t qpn_bits; /* of queue pair numbers; the profile's */
 };
 
 /* The limits where nothing is set. */

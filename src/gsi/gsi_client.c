@@ -47,7 +47,7 @@ static int gsi_client_enter(struct gsi_client *client, const struct device *devi
     int error = port_open(client->process, device);
     mutex_release(&client->process->control);
     if (!error)
-        error = node_claim_numbers(client->process->node, &client->asker.first);
+        error = node_claim_numbers(client->process->node, NODE_NUMBERS, &client->asker.first);
     if (!error)
         listen_with(client->process, &client->asker);
     return error;

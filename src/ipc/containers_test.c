@@ -94,7 +94,7 @@ static int look_out(const char *directory, struct stage *stage)
 {
     struct node *node = rig_open(directory);
     uint32_t first;
-    if (node_claim_numbers(node, &first))
+    if (node_claim_numbers(node, NODE_NUMBERS, &first))
         return 1;
     atomic_store(&stage->numbers[0], first);
     if (!await(&stage->numbers[1], 1))
@@ -123,7 +123,7 @@ static void a_process_is_known_by_the_number_that_it_has_here_and_its_end_is_see
     }
     struct node *node = rig_open(directory);
     uint32_t first;
-    assert_int_equal(node_claim_numbers(node, &first), 0);
+    assert_int_equal(node_claim_numbers(node, NODE_NUMBERS, &first), 0);
     struct peer *peer = node_find(node, atomic_load(&stage->numbers[0]));
     assert_non_null(peer);
     atomic_store(&stage->numbers[1], first);
@@ -315,7 +315,7 @@ static void the_memory_of_another_user_is_not_read(void **state)
     chmod(directory, 0777);
     setenv("SOFTVERBS_DIR", directory, 1);
     struct node *node = rig_open(directory);
-    assert_int_equal(node_claim_numbers(node, &first), 0);
+    assert_int_equal(node_claim_numbers(node, NODE_NUMBERS, &first), 0);
     atomic_store(&stage->numbers[1], first);
     pid_t other = rig_start(send_as_another, directory, stage);
     for (int i = 0; i < PATIENCE / 10 && !atomic_load(&stage->looked); i++)

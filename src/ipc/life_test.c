@@ -65,7 +65,7 @@ static int claim_many(const char *directory, void *context)
     await(&stage->arrived, MEMBERS);
     for (unsigned i = 0; i < BLOCKS_EACH; i++) {
         uint32_t first;
-        if (node_claim_numbers(node, &first))
+        if (node_claim_numbers(node, NODE_NUMBERS, &first))
             return 1;
         stage->numbers[atomic_fetch_add(&stage->taken, 1)] = first;
     }
@@ -99,16 +99,16 @@ static void a_returned_block_is_given_out_last(void **state)
     rig_directory(directory);
     struct node *node = rig_open(directory);
     uint32_t first, other;
-    assert_int_equal(node_claim_numbers(node, &first), 0);
+    assert_int_equal(node_claim_numbers(node, NODE_NUMBERS, &first), 0);
     node_return_numbers(node, first);
     assert_null(node_find(node, first));
     for (unsigned i = 1; i < TABLE_BLOCKS - 2; i++) { /* the first and the last are never given */
-        assert_int_equal(node_claim_numbers(node, &other), 0);
+        assert_int_equal(node_claim_numbers(node, NODE_NUMBERS, &other), 0);
         assert_int_not_equal(other, first);
     }
-    assert_int_equal(node_claim_numbers(node, &other), 0);
+    assert_int_equal(node_claim_numbers(node, NODE_NUMBERS, &other), 0);
     assert_int_equal(other, first);
-    assert_int_equal(node_claim_numbers(node, &other), ENOSPC);
+    assert_int_equal(node_claim_numbers(node, NODE_NUMBERS, &other), ENOSPC);
     rig_close(node);
     rig_remove(directory);
 }
@@ -117,7 +117,7 @@ static int claim_all_and_die(const char *directory, void *context)
 {
     struct node *node = rig_open(directory);
     uint32_t first;
-    while (!node_claim_numbers(node, &first))
+    while (!node_claim_numbers(node, NODE_NUMBERS, &first))
         ;
     raise(SIGKILL);
     return 0;
@@ -130,7 +130,7 @@ static void numbers_of_the_dead_are_found_again(void **state)
     rig_directory(directory);
     struct node *node = rig_open(directory); /* before: its joining sweeps nothing */
     assert_int_equal(rig_wait(rig_start(claim_all_and_die, directory, NULL), 10), 128 + SIGKILL);
-    assert_int_equal(node_claim_numbers(node, &first), 0);
+    assert_int_equal(node_claim_numbers(node, NODE_NUMBERS, &first), 0);
     rig_close(node);
     rig_remove(directory);
 }
@@ -144,7 +144,7 @@ static int chatter(const char *directory, void *context)
     static uint8_t bytes[100000];
     uint32_t own;
     struct node *node = rig_open(directory);
-    node_claim_numbers(node, &own);
+    node_claim_numbers(node, NODE_NUMBERS, &own);
     node_join(node, group);
     stage->numbers[1] = own;
     for (unsigned i = 0;; i++) {
@@ -216,7 +216,7 @@ static void the_killed_are_noticed_and_swept(void **state)
     struct node *node = rig_open(directory);
     uint32_t own;
     unsigned descriptors = count_descriptors(), mappings = count_mappings(), seed = 1;
-    assert_int_equal(node_claim_numbers(node, &own), 0);
+    assert_int_equal(node_claim_numbers(node, NODE_NUMBERS, &own), 0);
     stage->numbers[0] = own;
     for (unsigned i = 0; i < DEATHS; i++) {
         kill_one(node, directory, stage, (seed = seed * 1103515245 + 12345) >> 20);
@@ -244,7 +244,7 @@ static int come_and_go(const char *directory, void *context)
     for (unsigned i = 0; i < 100000; i++) {
         if (node_open(&node, directory, why, sizeof why))
             return 1;
-        node_claim_numbers(node, &first);
+        node_claim_numbers(node, NODE_NUMBERS, &first);
         node_join(node, group);
         node_close(node);
     }
@@ -312,7 +312,7 @@ static void a_group_has_the_processes_that_joined(void **state)
     char directory[NODE_DIRECTORY_MAX + 1];
     struct stage *stage = open_stage(directory);
     struct node *node = rig_open(directory);
-    assert_int_equal(node_claim_numbers(node, (uint32_t *)&stage->numbers[0]), 0);
+    assert_int_equal(node_claim_numbers(node, NODE_NUMBERS, (uint32_t *)&stage->numbers[0]), 0);
     assert_int_equal(node_leave(node, group), EINVAL);
     assert_int_equal(count_members(node), 0);
     assert_int_equal(node_join(node, group), 0);
@@ -430,7 +430,7 @@ static void what_was_sent_before_leaving_arrives(void **state)
     struct stage *stage = open_stage(directory);
     struct node *node = rig_open(directory);
     unsigned received = 0;
-    assert_int_equal(node_claim_numbers(node, (uint32_t *)&stage->numbers[0]), 0);
+    assert_int_equal(node_claim_numbers(node, NODE_NUMBERS, (uint32_t *)&stage->numbers[0]), 0);
     for (unsigned i = 0; i < 20; i++) {
         assert_int_equal(rig_wait(rig_start(say_and_leave, directory, stage), 10), 0);
         rig_sleep_and_turn(node, ignore_frame, &received, 1000);
@@ -455,7 +455,7 @@ static void a_doorbell_that_a_poller_reads_still_wakes_the_sleeper(void **state)
     struct stage *stage = open_stage(directory);
     struct node *node = rig_open(directory);
     unsigned received = 0;
-    assert_int_equal(node_claim_numbers(node, (uint32_t *)&stage->numbers[0]), 0);
+    assert_int_equal(node_claim_numbers(node, NODE_NUMBERS, (uint32_t *)&stage->numbers[0]), 0);
     assert_true(node_sleep(node));
     assert_int_equal(rig_wait(rig_start(say_and_leave, directory, stage), 10), 0);
     assert_int_equal(node_receive(node, ignore_frame, &received, 1), 1);
@@ -474,7 +474,7 @@ static void a_rest_joins_a_sleep_or_begins_one(void **state)
     struct stage *stage = open_stage(directory);
     struct node *node = rig_open(directory);
     unsigned received = 0;
-    assert_int_equal(node_claim_numbers(node, (uint32_t *)&stage->numbers[0]), 0);
+    assert_int_equal(node_claim_numbers(node, NODE_NUMBERS, (uint32_t *)&stage->numbers[0]), 0);
     assert_true(node_sleep(node));
     assert_true(node_rest(node));
     assert_true(node_sleeping(node));
@@ -527,7 +527,7 @@ static void a_crowd_can_attach_to_one_who_does_not_look(void **state)
     struct node *node = rig_open(directory);
     pid_t members[MEMBERS * 3];
     unsigned received = 0;
-    assert_int_equal(node_claim_numbers(node, (uint32_t *)&stage->numbers[0]), 0);
+    assert_int_equal(node_claim_numbers(node, NODE_NUMBERS, (uint32_t *)&stage->numbers[0]), 0);
     for (unsigned i = 0; i < MEMBERS * 3; i++)
         members[i] = rig_start(say_and_stay, directory, stage);
     await(&stage->arrived, MEMBERS * 3);
@@ -567,7 +567,7 @@ static void the_child_of_a_fork_disturbs_nobody(void **state)
     unsigned received = 0;
     rig_directory(directory);
     struct node *node = rig_open(directory);
-    assert_int_equal(node_claim_numbers(node, &own), 0);
+    assert_int_equal(node_claim_numbers(node, NODE_NUMBERS, &own), 0);
     struct peer *self = node_find(node, own);
     pid_t child = fork();
     if (!child)

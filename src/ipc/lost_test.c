@@ -140,7 +140,7 @@ static int listen_asleep(const char *directory, void *context)
 {
     struct stage *stage = context;
     struct node *node = rig_open(directory);
-    node_claim_numbers(node, (uint32_t *)&stage->number);
+    node_claim_numbers(node, NODE_NUMBERS, (uint32_t *)&stage->number);
     await(&stage->step, 1);
     while (atomic_load(&stage->step) < 2)
         if (node_sleep(node)) { /* for ever, as a server does */
@@ -292,7 +292,7 @@ static int listen_without_descriptors(const char *directory, void *context)
     struct stage *stage = context;
     int hogs[HOGS];
     struct node *node = rig_open(directory);
-    node_claim_numbers(node, (uint32_t *)&stage->number);
+    node_claim_numbers(node, NODE_NUMBERS, (uint32_t *)&stage->number);
     take_all_descriptors(hogs);
     enter(stage, 1);
     bool received = receive(node, &stage->received, 1);
@@ -390,7 +390,7 @@ static int listen_without_memory(const char *directory, void *context)
 {
     struct stage *stage = context;
     struct node *node = rig_open(directory);
-    node_claim_numbers(node, (uint32_t *)&stage->number);
+    node_claim_numbers(node, NODE_NUMBERS, (uint32_t *)&stage->number);
     rig_refuse_memory(true);
     enter(stage, 1);
     for (unsigned i = 0; i < 40; i++)
@@ -487,7 +487,7 @@ static int listen_late(const char *directory, void *context)
 {
     struct stage *stage = context;
     struct node *node = rig_open(directory);
-    node_claim_numbers(node, (uint32_t *)&stage->number);
+    node_claim_numbers(node, NODE_NUMBERS, (uint32_t *)&stage->number);
     await(&stage->step, 1);
     PATIENTLY_WHILE (atomic_load(&stage->step) < 2)
         rig_sleep_and_turn(node, count_frame, &stage->received, 5);
@@ -581,7 +581,7 @@ static int sleep_deaf(const char *directory, void *context)
 {
     struct stage *stage = context;
     struct node *node = rig_open(directory);
-    node_claim_numbers(node, (uint32_t *)&stage->number);
+    node_claim_numbers(node, NODE_NUMBERS, (uint32_t *)&stage->number);
     receive(node, &stage->received, 1);
     for (unsigned i = 0; i < 20; i++)
         rig_sleep_and_turn(node, count_frame, &stage->received, 2);
@@ -627,7 +627,7 @@ static void who_insists_wakes_whatever_the_attention_says(void **state)
 static int join_and_end(const char *directory, void *context)
 {
     struct stage *stage = context;
-    node_claim_numbers(rig_open(directory), (uint32_t *)&stage->number);
+    node_claim_numbers(rig_open(directory), NODE_NUMBERS, (uint32_t *)&stage->number);
     await(&stage->step, 1);
     return 0;
 }

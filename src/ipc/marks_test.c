@@ -94,7 +94,7 @@ static void open_crowd(unsigned peers)
     test.node = rig_open(test.directory);
     test.received = 0;
     test.peers = peers;
-    assert_int_equal(node_claim_numbers(test.node, &number), 0);
+    assert_int_equal(node_claim_numbers(test.node, NODE_NUMBERS, &number), 0);
     atomic_store(&test.crowd->number, number);
     for (unsigned i = 0; i < peers; i++)
         test.process[i] = rig_start(send_when_asked, test.directory, test.crowd);

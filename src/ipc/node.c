@@ -241,10 +241,10 @@ unsigned node_slot(const struct node *node)
     return node->slot;
 }
 
-int node_claim_numbers(struct node *node, uint32_t *first)
+int node_claim_numbers(struct node *node, uint32_t below, uint32_t *first)
 {
     uint32_t block;
-    int error = table_claim_block(node->table, &block);
+    int error = table_claim_block(node->table, below / NODE_BLOCK, &block);
     if (!error)
         *first = block * NODE_BLOCK;
     return error;

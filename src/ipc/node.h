@@ -25,6 +25,7 @@
 
 enum {
     NODE_BLOCK = 256,        /* queue pair numbers in a block, which has one owner */
+    NODE_NUMBERS = 1 << 24,  /* all numbers are below */
     NODE_SLOTS = 1024,       /* the most processes: a peer's slot is below */
     NODE_DIRECTORY_MAX = 90, /* the most bytes of a directory's name, which sockaddr_un limits */
 };
@@ -80,11 +81,11 @@ void node_count_opening(struct node *);
 const char *node_path(const struct node *);
 unsigned node_slot(const struct node *);
 
-/* Claims a block of NODE_BLOCK queue pair numbers for this process, and writes the first: never below 256 (0 and 1 are
- * special) nor in the last block (0xffffff is special). The order begins at random in each directory, so that a number
- * alone leads to no process of another directory, nor to itself. ENOSPC: all blocks are taken. Recently returned blocks
- * are given out last. Thread-safe. */
-int node_claim_numbers(struct node *, uint32_t *first);
+/* Claims a block of NODE_BLOCK queue pair numbers for this process, and writes the first: below `below`, but never
+ * below 256 (0 and 1 are special) nor in the last block (0xffffff is special). The order begins at random in each
+ * directory, so that a number alone leads to no process of another directory, nor to itself. ENOSPC: all blocks are
+ * taken. Recently returned blocks are given out last. Thread-safe. */
+int node_claim_numbers(struct node *, uint32_t below, uint32_t *first);
 void node_return_numbers(struct node *, uint32_t first);
 
 /* The peer that owns this queue pair number, connected if it was not; NULL if the number has no owner. Takes a

@@ -75,7 +75,7 @@ static int open_end(struct end *end, const char *directory, struct pair *pair, u
     char why[256];
     uint32_t number;
     *end = (struct end){.length = pair->length, .bytes = malloc(BIG)};
-    if (node_open(&end->node, directory, why, sizeof why) || node_claim_numbers(end->node, &number))
+    if (node_open(&end->node, directory, why, sizeof why) || node_claim_numbers(end->node, NODE_NUMBERS, &number))
         return 1;
     atomic_store(&pair->number[side], number);
     return 0;
@@ -173,7 +173,7 @@ static void a_process_talks_to_itself(void **state)
     struct end end = {.node = open_one(directory), .length = BIG, .bytes = malloc(BIG)};
     uint8_t *bytes = malloc(BIG);
     uint32_t number;
-    assert_int_equal(node_claim_numbers(end.node, &number), 0);
+    assert_int_equal(node_claim_numbers(end.node, NODE_NUMBERS, &number), 0);
     assert_true(number >= 256 && number % NODE_BLOCK == 0);
     fill(bytes, 0, BIG);
     assert_true(rig_send(end.node, number, bytes, BIG, true, check_frame, &end));
@@ -371,7 +371,7 @@ static void who_has_met_nobody_of_the_host_fences_nobody(void **state)
     struct node *node = open_one(directory);
     const atomic_uint *fences = &node->entry->attention.fences;
     uint32_t number;
-    assert_int_equal(node_claim_numbers(node, &number), 0);
+    assert_int_equal(node_claim_numbers(node, NODE_NUMBERS, &number), 0);
     assert_null(node_find(node, number + NODE_BLOCK));
     assert_int_equal(atomic_load(fences), FENCES_NOT_YET);
     node_put(node, node_find(node, number));

@@ -57,7 +57,7 @@ static int listen_to_us(const char *directory, void *context)
     struct node *node = rig_open(directory);
     uint32_t number;
     calls = 0;
-    if (node_claim_numbers(node, &number))
+    if (node_claim_numbers(node, NODE_NUMBERS, &number))
         return 1;
     atomic_store(&crowd->numbers[atomic_load(&crowd->numbers[0]) != 0], number);
     PATIENTLY_WHILE (!atomic_load(&crowd->over))
@@ -79,7 +79,7 @@ static void nobody_may_before_there_is_a_peer(void **state)
     calls = 0;
     rig_directory(directory);
     struct node *node = rig_open(directory);
-    assert_int_equal(node_claim_numbers(node, &number), 0);
+    assert_int_equal(node_claim_numbers(node, NODE_NUMBERS, &number), 0);
     rig_close(node);
     assert_int_equal(calls, 0);
     rig_remove(directory);

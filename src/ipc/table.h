@@ -81,6 +81,7 @@ struct table_file {
     _Alignas(64) atomic_uint next_block; /* where the search for a free block starts */
     atomic_uint joins_used;              /* entries from here on have never been used */
     atomic_uint next_port;               /* where the search for a free port of the connection manager starts */
+    atomic_uint next_low_block;          /* where the search for a free block among the first ones starts */
     struct table_slot slots[TABLE_SLOTS];
     atomic_uint blocks[TABLE_BLOCKS]; /* table_owner, 0: free */
     struct table_join joins[TABLE_JOINS];
@@ -171,9 +172,9 @@ static inline uint32_t table_self(const struct table *table)
     return atomic_load_explicit(&table->self, memory_order_relaxed);
 }
 
-/* Claims a block of queue pair numbers and writes its index. ENOSPC: all are taken. Block 0 (the special numbers) and
- * the last block (multicast's number) are never given out. */
-int table_claim_block(struct table *, uint32_t *block);
+/* Claims one of the first `blocks` blocks of queue pair numbers and writes its index. ENOSPC: all of these are taken.
+ * Block 0 (the special numbers) and the last of all blocks (multicast's number) are never given out. */
+int table_claim_block(struct table *, unsigned blocks, uint32_t *block);
 void table_return_block(struct table *, uint32_t block);
 
 int table_join_group(struct table *, const uint8_t group[16]);

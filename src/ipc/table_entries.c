@@ -5,11 +5,14 @@
 
 #include "ipc/table.h"
 
-static bool claim(struct table *table, uint32_t *block)
+/* A search in a part of the blocks has a place of its own: from the place of the whole it would begin at the first
+ * block nearly always, and give out those again that were used last. */
+static bool claim(struct table *table, unsigned blocks, uint32_t *block)
 {
     struct table_file *file = table->file;
-    for (unsigned i = 0; i < TABLE_BLOCKS; i++) {
-        uint32_t at = atomic_fetch_add(&file->next_block, 1) % TABLE_BLOCKS, free = 0;
+    atomic_uint *next = blocks < TABLE_BLOCKS ? &file->next_low_block : &file->next_block;
+    for (unsigned i = 0; i < blocks; i++) {
+        uint32_t at = atomic_fetch_add(next, 1) % blocks, free = 0;
         if (at && at < TABLE_BLOCKS - 1 && !atomic_load(&file->blocks[at]) &&
             atomic_compare_exchange_strong(&file->blocks[at], &free, table_self(table))) {
             *block = at;
@@ -19,13 +22,13 @@ static bool claim(struct table *table, uint32_t *block)
     return false;
 }
 
-int table_claim_block(struct table *table, uint32_t *block)
+int table_claim_block(struct table *table, unsigned blocks, uint32_t *block)
 {
     if (!table_self(table))
         return ENODEV;
-    if (claim(table, block))
+    if (claim(table, blocks, block))
         return 0;
-    return table_sweep_now(table) > 0 && claim(table, block) ? 0 : ENOSPC;
+    return table_sweep_now(table) > 0 && claim(table, blocks, block) ? 0 : ENOSPC;
 }
 
 void table_return_block(struct table *table, uint32_t block)

@@ -54,7 +54,9 @@ static int table_open_fill(int descriptor)
     file->head.layout = TABLE_LAYOUT;
     file->head.size = sizeof *file;
     file->head.magic = TABLE_MAGIC;
-    atomic_store(&file->next_block, random_draw("block", 0) % TABLE_BLOCKS);
+    uint32_t first = random_draw("block", 0) % TABLE_BLOCKS;
+    atomic_store(&file->next_block, first);
+    atomic_store(&file->next_low_block, first);
     munmap(file, sizeof *file);
     return 0;
 }

@@ -36,7 +36,7 @@ static int hear_until_lost(const char *directory, void *context)
     struct meeting *meeting = context;
     struct node *node = rig_open(directory);
     uint32_t first;
-    if (node_claim_numbers(node, &first))
+    if (node_claim_numbers(node, NODE_NUMBERS, &first))
         return 2;
     atomic_store(&meeting->number, first);
     for (int i = 0; i < ROUNDS && !node_is_lost(node); i++)
@@ -66,7 +66,7 @@ static int send_until_lost(const char *directory, void *context)
     }
     bool lost = node_is_lost(node);
     uint32_t first;
-    int error = lost ? node_claim_numbers(node, &first) : 0;
+    int error = lost ? node_claim_numbers(node, NODE_NUMBERS, &first) : 0;
     rig_close(node);
     return !lost ? 3 : error != ENODEV ? 4 : 0;
 }

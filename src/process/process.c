@@ -81,7 +81,7 @@ static struct process *create_empty(const struct process_parts *parts)
 
 static int fill(struct process *process)
 {
-    process->numbers = qpns_create();
+    process->numbers = qpns_create(1u << setting_limits()->qpn_bits);
     int error = traffic_open(&process->traffic, process->node, &process->schedule, &process->forked);
     if (error || !process->numbers)
         return ENOMEM;

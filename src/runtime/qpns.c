@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "events/refusal.h"
 
-enum { BLOCKS = (1 << 24) / NODE_BLOCK };
+enum { BLOCKS = NODE_NUMBERS / NODE_BLOCK };
 
 /* A block of numbers that belongs to this process. */
 struct number_block {
@@ -26,16 +26,18 @@ typedef _Atomic(struct number_block *) block_slot;
 struct qpn_table {
     TAILQ_HEAD(, number_block) free, full; /* blocks with and without a free number, the latest to come there last */
     block_slot *_Atomic blocks;            /* BLOCKS slots, made with the first block; they stay until the end */
+    uint32_t below;                        /* all numbers are */
     bool closed;                           /* qpns_close */
 };
 
-struct qpn_table *qpns_create(void)
+struct qpn_table *qpns_create(uint32_t below)
 {
     struct qpn_table *table = calloc(1, sizeof *table);
     if (!table)
         return NULL;
     TAILQ_INIT(&table->free);
     TAILQ_INIT(&table->full);
+    table->below = below;
     return table;
 }
 
@@ -66,7 +68,7 @@ static int claim(struct node *node, struct qpn_table *table)
     struct number_block *block = blocks ? calloc(1, sizeof *block) : NULL;
     if (!block)
         return ENOMEM;
-    int error = node ? node_claim_numbers(node, &block->first) : ENODEV;
+    int error = node ? node_claim_numbers(node, table->below, &block->first) : ENODEV;
     if (error) {
         free(block);
         return error;

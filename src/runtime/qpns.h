@@ -3,7 +3,8 @@
 
 #include "ipc/node.h"
 
-struct qpn_table *qpns_create(void);
+/* Makes a table whose numbers are below `below`, a multiple of NODE_BLOCK: NODE_NUMBERS for all. NULL: no memory. */
+struct qpn_table *qpns_create(uint32_t below);
 void qpns_destroy(struct qpn_table *);
 
 /* Gives the object a number that was not used lately and enters it. 0 or ENOMEM, ENOSPC; ENODEV when the node is gone

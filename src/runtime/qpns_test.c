@@ -9,15 +9,16 @@
 
 #include "base/testing/group.h"
 
-enum { FIRST = 5 * NODE_BLOCK, BLOCKS_MOST = 2 };
+enum { FIRST = 5 * NODE_BLOCK, BLOCKS_MOST = 2, BELOW = 1 << 16 };
 
 static unsigned claimed; /* blocks */
 static struct node *const node = (struct node *)&claimed;
 
 /* Instead of the host's table: two blocks, which do not follow each other. */
-int node_claim_numbers(struct node *from, uint32_t *first)
+int node_claim_numbers(struct node *from, uint32_t below, uint32_t *first)
 {
     assert_ptr_equal(from, node);
+    assert_int_equal(below, BELOW);
     if (claimed == BLOCKS_MOST)
         return ENOSPC;
     *first = FIRST + 2 * claimed++ * NODE_BLOCK;
@@ -27,7 +28,7 @@ int node_claim_numbers(struct node *from, uint32_t *first)
 static struct qpn_table *begin(void)
 {
     claimed = 0;
-    struct qpn_table *table = qpns_create();
+    struct qpn_table *table = qpns_create(BELOW);
     assert_non_null(table);
     return table;
 }

@@ -61,7 +61,7 @@ static void open_node(unsigned i)
     struct notes *notes = rig_notes();
     char why[256];
     if (node_open(&notes->nodes[i], RIG_DIRECTORY, why, sizeof why) ||
-        node_claim_numbers(notes->nodes[i], &notes->numbers[i]))
+        node_claim_numbers(notes->nodes[i], NODE_NUMBERS, &notes->numbers[i]))
         schedule_violation("%s can't join: %s", process_names[i], why);
     atomic_store(&notes->nodes[i]->host.rings, 1000); /* small ones from now on */
     atomic_store(&notes->nodes[i]->host.asked,

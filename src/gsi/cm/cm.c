@@ -185,7 +185,7 @@ static int cm_make(struct process *process, struct cm **to)
         return ENOMEM;
     lock_set_rank(&cm->lock, LOCK_CM);
     schedule_initialize_timer(&cm->timer, expired);
-    int error = node_claim_numbers(process->node, &cm->first_id);
+    int error = node_claim_numbers(process->node, NODE_NUMBERS, &cm->first_id);
     if (!error && (getrandom(&settings.seed, sizeof settings.seed, 0) != sizeof settings.seed ||
                    getrandom(&settings.agent, sizeof settings.agent, 0) != sizeof settings.agent))
         error = EIO;

@@ -46,7 +46,7 @@ static int other(const char *directory, void *context)
     struct pair *pair = context;
     struct node *node = rig_open(directory);
     uint32_t number;
-    if (node_claim_numbers(node, &number))
+    if (node_claim_numbers(node, NODE_NUMBERS, &number))
         return 1;
     atomic_store(&pair->number, number);
     PATIENTLY_WHILE (!atomic_load(&pair->done)) {

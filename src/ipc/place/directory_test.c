@@ -376,7 +376,7 @@ static void numbers_that_mean_something_belong_to_nobody(void **state)
     assert_int_equal(table_open(&table, directory, false, why, sizeof why), 0);
     atomic_store(&table->file->next_block, TABLE_BLOCKS - 1); /* 0xffffff is in it, and 0 and 1 in the next */
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(node_claim_numbers(node, &first), 0);
+        assert_int_equal(node_claim_numbers(node, NODE_NUMBERS, &first), 0);
         assert_in_range(first, NODE_BLOCK, 0xfffeff);
     }
     table_close(table);

@@ -281,7 +281,7 @@ static void check_that_it_goes_on(void)
     unsigned own = 0;
     for (unsigned i = 0; i < 8; i++)
         turn();
-    fuzz_require(!node_claim_numbers(bench.node, &number));
+    fuzz_require(!node_claim_numbers(bench.node, NODE_NUMBERS, &number));
     send_to(number);
     node_receive(bench.node, count_frame, &own, 1000);
     fuzz_require(own == 1);

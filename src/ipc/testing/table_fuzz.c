@@ -112,7 +112,7 @@ static void use_numbers(void)
         node_return_numbers(bench.node, bench.claimed ? bench.numbers[--bench.claimed] : fuzz_word(&bench.input));
         return;
     }
-    if (node_claim_numbers(bench.node, &number))
+    if (node_claim_numbers(bench.node, NODE_NUMBERS, &number))
         return;
     fuzz_require(number % NODE_BLOCK == 0 && number >= NODE_BLOCK && number < 0xffff00);
     bench.numbers[bench.claimed++] = number;

@@ -42,7 +42,7 @@ static struct table *become_member(unsigned process)
     struct table *table = join(process);
     uint32_t block;
     *held(process) = table_self(table);
-    if (table_claim_block(table, &block))
+    if (table_claim_block(table, TABLE_BLOCKS, &block))
         schedule_violation("%s gets no block", schedule_who());
     *held(process) |= (uint64_t)block << 32;
     trace_line(NULL, "is a member and has block %u", block);
