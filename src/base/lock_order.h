@@ -40,6 +40,7 @@ enum lock_rank {
     LOCK_SYMBOLS,    /* the checker looks for a line of the program (check/findings/symbol.c) */
     LOCK_TURNING,    /* work of another libibverbs whose end a rule decides (around/turned.c) */
     LOCK_INNERMOST,  /* channel, async, schedule->lock, mw->lock, steering->lock, taps, capture, the ring's pulling,
+                        the numbers of an EFA's addresses,
                         table->exclusive, the guard's look at handlers, answers of a UDP port, permission to read this
                         process's memory, the list of event channels: no thread holds two of them */
     LOCK_ATTACHING, /* replacing entries of tables of imported symbols (abi/ucma/attach.c); a fork takes it last, in the

@@ -37,6 +37,7 @@ MEMBERS = {
     "src/tap/taps.h: lock": ("src/tap/delay.c", "*taps->closed"),  # a child sends nothing
     "src/verbs/kinds/ethernet/steering.c: lock": ("src/verbs/kinds/ethernet/steering.c", "lock_inherit(&steering->lock)"),
     "src/verbs/memory/mw.h: lock": ("src/verbs/create/mw_allocate.c", "lock_inherit(&mw->lock)"),
+    "src/verbs/object/address_numbers.c: lock": ("src/verbs/object/address_numbers.c", "lock_inherit(&numbers->lock)"),
     "src/verbs/object/async.h: lock": ("src/verbs/context/inherit.c", "lock_inherit(&context->async.lock)"),
     "src/verbs/queue/comp_channel.h: lock": ("src/verbs/queue/comp_channel.c", "lock_inherit(&channel->lock)"),
     "src/verbs/qp/qp.h: lock": ("src/verbs/life/qp_create.c", "lock_inherit(&qp->lock)", "lock_inherit(&qp->batch.lock)"),

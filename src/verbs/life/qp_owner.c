@@ -3,11 +3,13 @@
 #include <string.h>
 
 #include "base/likely.h"
+#include "config/gid.h"
 #include "diag/log.h"
 #include "verbs/ask/qp_story.h"
 #include "verbs/ask/qp_story_kept.h"
 #include "verbs/disturb/scripted.h"
 #include "verbs/life/work_words.h"
+#include "verbs/object/domain.h"
 #include "verbs/qp/comp_cntr.h"
 #include "verbs/qp/mw_bind.h"
 #include "verbs/qp/qp_direct.h"
@@ -136,12 +138,26 @@ void qp_owner_return_receive(struct engine_owner *owner, const struct recv_wqe *
     receive_queue_return(qp_of_owner(owner)->receives.queue, receive);
 }
 
+/* An EFA shows the number of the sender's GID in the protection domain of the queue pair, and never the GID. */
+cold static void show_address_number(const struct qp *qp, struct completion *entry, const struct packet *packet)
+{
+    union ibv_gid source, destination;
+    entry->flags &= (uint16_t)~IBV_WC_GRH;
+    entry->slid = ADDRESS_NUMBER_NONE;
+    if (!packet->grh)
+        return;
+    gid_from_grh(packet->grh, &source, &destination);
+    entry->slid = address_numbers_find(qp->memory.pd->addresses, &source);
+}
+
 /* Fills in the sender of a datagram. Its service level on RoCE is as mlx5 shows it and UCX reads it: version 2, over
  * IPv6 or IPv4 (which leaves the first of the 40 bytes 0). */
-static void show_sender(struct completion *entry, const struct packet *packet)
+static void show_sender(const struct qp *qp, struct completion *entry, const struct packet *packet)
 {
     enum { ROCE_V2 = 0x8, OVER_IPV6 = 0x1, OVER_IPV4 = 0x2 };
-    if (packet->lrh) {
+    if (qp->memory.pd && qp->memory.pd->addresses) {
+        show_address_number(qp, entry, packet);
+    } else if (packet->lrh) {
         struct lrh lrh = lrh_read(packet->lrh);
         entry->slid = lrh.source;
         entry->sl = lrh.sl;
@@ -170,7 +186,7 @@ static inline void fill_received(const struct qp *qp, struct completion *entry, 
     entry->slid = qp->path.lid;
     entry->sl = qp->path.sl;
     if (unlikely(arrival->source && arrival->packet))
-        show_sender(entry, arrival->packet);
+        show_sender(qp, entry, arrival->packet);
 }
 
 /* A receive whose memory a script has taken away (scripted.h) ends as the script says. */

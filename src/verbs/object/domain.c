@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mapping.h"
+#include "config/settings.h"
 #include "diag/sentence.h"
 #include "events/refusal.h"
 #include "verbs/object/control.h"
@@ -187,12 +188,20 @@ void domain_abandon(struct context *context)
     control_unlock(context);
 }
 
+static void pd_inherit(struct object *object)
+{
+    struct pd *pd = object_whole(object);
+    if (pd->addresses)
+        address_numbers_inherit(pd->addresses);
+}
+
 const struct object_class pd_class = {
     .kind = OBJECT_PD,
     .name = "protection domain",
     .offset = offsetof(struct pd, object),
     .shared = true,
     .destroy = pd_destroy_left,
+    .inherit = pd_inherit,
 };
 
 struct ibv_pd *domain_allocate_pd(struct ibv_context *ibv)
@@ -202,11 +211,22 @@ struct ibv_pd *domain_allocate_pd(struct ibv_context *ibv)
     if (!pd)
         return NULL;
     pd->ibv.context = ibv;
-    pd->ibv.handle = object_add(context, &pd->object, &pd_class, context->device->limits.max_pd, NULL);
+    bool efa = profile_is_efa(setting_profile());
+    pd->addresses = efa ? address_numbers_create(context->device->limits.max_ah) : NULL;
+    if (!efa || pd->addresses)
+        pd->ibv.handle = object_add(context, &pd->object, &pd_class, context->device->limits.max_pd, NULL);
     if (pd->ibv.handle)
         return &pd->ibv;
+    address_numbers_destroy(pd->addresses);
     free(pd);
     return NULL;
+}
+
+/* Nothing uses the domain any more. */
+static void forget_addresses(struct pd *pd)
+{
+    address_numbers_destroy(pd->addresses);
+    pd->addresses = NULL;
 }
 
 int domain_deallocate_pd(struct ibv_pd *ibv)
@@ -219,6 +239,8 @@ int domain_deallocate_pd(struct ibv_pd *ibv)
         return refused(ENOENT);
     control_lock(context);
     int error = object_leave(&pd->object, ibv->handle, NULL);
+    if (!error)
+        forget_addresses(pd);
     if (!error)
         object_release(&((struct pd *)ibv)->object);
     control_unlock(context);

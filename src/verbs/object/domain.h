@@ -5,14 +5,17 @@
  * since the helper thread takes them, too. And allocators: the queues made with it are in the program's memory. */
 #pragma once
 
-#include "verbs/object/object.h"
 #include <stdatomic.h>
+
+#include "verbs/object/address_numbers.h"
+#include "verbs/object/object.h"
 
 /* A protection domain, or the beginning of a parent domain around one. */
 struct pd {
     struct ibv_pd ibv;
     struct object object;
-    struct parent_domain *parent; /* NULL: it is a protection domain */
+    struct parent_domain *parent;      /* NULL: it is a protection domain */
+    struct address_numbers *addresses; /* of an EFA; or NULL */
 };
 
 extern const struct object_class pd_class;

@@ -79,6 +79,8 @@ static void ah_release(struct ah *ah)
         delay_forget(traffic_taps(&process->traffic), ah->remote);
         ah->remote->operations->close(ah->remote);
     }
+    if (ah->route)
+        address_numbers_drop(pd_of(ah->ibv.pd)->addresses, ah->number);
     object_free(&ah->object, ah);
 }
 
@@ -95,6 +97,21 @@ static const struct object_class ah_class = {
     .offset = offsetof(struct ah, object),
     .destroy = ah_destroy_left,
 };
+
+/* Takes the number of the GID, on an EFA. 0, or the errno. */
+static int take_number(struct ah *ah)
+{
+    struct address_number taken;
+    struct address_numbers *numbers = pd_of(ah->ibv.pd)->addresses;
+    if (!numbers)
+        return 0;
+    if (address_numbers_add(numbers, &ah->attr.grh.dgid, &taken))
+        return refuse(ENOMEM, REASON_LIMIT, "the protection domain leads to %u other GIDs, or there is no memory",
+                      context_of(ah->ibv.context)->device->limits.max_ah);
+    ah->number = taken.number;
+    ah->route = taken.route;
+    return 0;
+}
 
 struct ibv_ah *ah_create(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
@@ -114,6 +131,7 @@ struct ibv_ah *ah_create(struct ibv_pd *pd, struct ibv_ah_attr *attr)
     ah->ibv.context = pd->context;
     ah->ibv.pd = pd;
     ah->attr = *attr;
+    ah->number = ADDRESS_NUMBER_NONE;
     ah->multicast = link_layer_is_multicast(context->device, attr);
     ah->local = ah->multicast || link_layer_is_local(context->device, attr);
     ah->infiniband = link_layer_is_infiniband(context->device);
@@ -122,7 +140,11 @@ struct ibv_ah *ah_create(struct ibv_pd *pd, struct ibv_ah_attr *attr)
     if (context->device->interface[0] && (!ah->local || ah->multicast))
         ah->remote =
             port_connect(context->process, context->device, attr, attr->grh.hop_limit, (uint32_t)(uintptr_t)ah >> 4);
-    ah->ibv.handle = object_add(context, &ah->object, &ah_class, context->device->limits.max_ah, pd_object(pd));
+    error = take_number(ah);
+    if (error)
+        errno = error;
+    else
+        ah->ibv.handle = object_add(context, &ah->object, &ah_class, context->device->limits.max_ah, pd_object(pd));
     if (ah->ibv.handle)
         return &ah->ibv;
     ah_release(ah);

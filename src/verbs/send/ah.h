@@ -1,6 +1,7 @@
 /* Address handles: ibv_create_ah(3), ibv_create_ah_from_wc(3). Thread-safe. */
 #pragma once
 
+#include "verbs/object/address_numbers.h"
 #include "verbs/object/object.h"
 
 struct ah {
@@ -12,6 +13,8 @@ struct ah {
     bool multicast;
     bool local;          /* leads to this host */
     struct link *remote; /* leads to other hosts; or NULL */
+    uint16_t number;     /* of an EFA: the number and the route of the GID (verbs/object/address_numbers.h) */
+    uint64_t route;      /* 0: the device is no EFA */
 };
 
 struct ibv_ah *ah_create(struct ibv_pd *, struct ibv_ah_attr *); /* NULL and errno */
