@@ -1,5 +1,6 @@
 /* The calls of libefa (calls/efa.def): the functions below all layers, each with the prefix own_. A device that is no
- * EFA answers EOPNOTSUPP to each, as rdma-core's library does. Thread-safe. */
+ * EFA (the key `driver` of its profile) answers EOPNOTSUPP to each, as rdma-core's library does, and so does an EFA to
+ * the calls that the list has as LACKED. Thread-safe. */
 #pragma once
 
 #include <infiniband/efadv.h>

@@ -111,6 +111,11 @@ struct efadv_mr_attr { /* 50 */
     uint16_t rdma_recv_ic_id;
 };
 
+/* efadv_get_max_sq_depth(3): flags */
+enum {
+    EFADV_SQ_DEPTH_ATTR_INLINE_WRITE = 1 << 0, /* 63 */
+};
+
 struct efadv_sq_depth_attr { /* 63 */
     uint64_t comp_mask;
     uint32_t flags;
