@@ -243,6 +243,23 @@ static void show_senders(struct end *from, struct end *to)
     ibv_destroy_ah(ah);
 }
 
+/* A message is one packet, longer than the MTU; and one byte more is too much. */
+static void send_long(struct end *from, struct end *to)
+{
+    struct ibv_ah *ah = make_ah(from->pd, &gid);
+    struct ibv_wc wc = pass(from, to, ah, LONGEST);
+    report(port.max_msg_sz == LONGEST && arrived(from, to, &wc, LONGEST),
+           "a datagram as long as the port's max_msg_sz");
+    struct ibv_sge out = {(uintptr_t)from->memory, LONGEST + 1, from->mr->lkey};
+    struct ibv_send_wr send = {.sg_list = &out,
+                               .num_sge = 1,
+                               .opcode = IBV_WR_SEND,
+                               .wr.ud = {.ah = ah, .remote_qpn = to->qp->qp_num, .remote_qkey = QKEY}},
+                       *bad;
+    report(!ibv_post_send(from->qp, &send, &bad) && poll_one(from).status == IBV_WC_LOC_LEN_ERR, "and a longer one");
+    ibv_destroy_ah(ah);
+}
+
 static void exchange(void)
 {
     static struct end from, to;
@@ -252,6 +269,7 @@ static void exchange(void)
         return;
     report(from.qp->qp_num < NUMBERS && to.qp->qp_num < NUMBERS, "numbers of queue pairs have 16 bits");
     show_senders(&from, &to);
+    send_long(&from, &to);
     finish(&from);
     finish(&to);
 }

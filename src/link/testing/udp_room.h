@@ -5,7 +5,7 @@
 
 #include "link/udp/udp.h"
 
-enum { LARGEST = 8192, KEPT = 256 };
+enum { LARGEST = 12288, KEPT = 256 };
 
 static const uint8_t ipv4[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1}, ipv6[16] = {[15] = 1};
 static const uint8_t ipv4_other[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 2};

@@ -186,6 +186,26 @@ static bool is_of_this_send(int error)
     return error == EAGAIN || error == EWOULDBLOCK || error == EIO || error == EINVAL || error == ENOBUFS;
 }
 
+static void allow_fragments(const struct udp_flow *flow, bool allowed)
+{
+    if (flow->link->ipv6)
+        udp_set(flow->fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, allowed ? IPV6_PMTUDISC_DONT : IPV6_PMTUDISC_DO);
+    else
+        udp_set(flow->fd, IPPROTO_IP, IP_MTU_DISCOVER, allowed ? IP_PMTUDISC_DONT : IP_PMTUDISC_DO);
+}
+
+/* Sends the batch, in fragments if it is a datagram that no port's MTU holds. Returns 0 or the error. */
+static int give_to_kernel(const struct udp_flow *flow, const struct msghdr *message)
+{
+    bool alone = flow->segment > UDP_ALONE;
+    if (unlikely(alone))
+        allow_fragments(flow, true);
+    int error = sendmsg(flow->fd, message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? errno : 0;
+    if (unlikely(alone))
+        allow_fragments(flow, false);
+    return error;
+}
+
 /* The kernel reports an answer to an earlier datagram, of any link, in place of sending this one. Once reported, it is
  * gone, so the datagram is sent again; more answers may arrive meanwhile. Returns the last error. */
 static int udp_send_again(const struct udp_flow *flow, const struct msghdr *message, int error)
@@ -194,7 +214,7 @@ static int udp_send_again(const struct udp_flow *flow, const struct msghdr *mess
     for (int tries = 0; tries < TRIES && error && !is_of_this_send(error); tries++) {
         if (!udp_icmp_take(&flow->link->port->icmp, flow->fd) && tries)
             break;
-        error = sendmsg(flow->fd, message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? errno : 0;
+        error = give_to_kernel(flow, message);
     }
     return error;
 }
@@ -214,7 +234,7 @@ static int udp_send_now(struct udp_flow *flow)
 {
     struct outgoing out;
     describe(&out, flow);
-    int first = sendmsg(flow->fd, &out.message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? errno : 0, error = first;
+    int first = give_to_kernel(flow, &out.message), error = first;
     if (unlikely(error))
         error = udp_send_again(flow, &out.message, error);
     if (error == EAGAIN || error == EWOULDBLOCK)
@@ -311,10 +331,12 @@ static void udp_end(struct link *link)
     lock_release(&flow->lock);
 }
 
-/* Returns true if another datagram might not fit: each that joins is at most as long as the first. */
+/* Returns true if another datagram might not fit: each that joins is at most as long as the first. The kernel segments
+ * nothing that it has to fragment. */
 static bool is_full(const struct udp_flow *flow, const struct udp_port *port)
 {
-    return flow->count == (port->no_segments ? 1 : UDP_SEGMENTS) || flow->used + flow->segment > UDP_BATCH;
+    return flow->segment > UDP_ALONE || flow->count == (port->no_segments ? 1 : UDP_SEGMENTS) ||
+           flow->used + flow->segment > UDP_BATCH;
 }
 
 static bool udp_ready(struct link *link)

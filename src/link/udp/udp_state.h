@@ -23,7 +23,8 @@ enum {
     UDP_SENDING,
     UDP_BATCH = 65000, /* most bytes of one send; the kernel's limit is 65535 with all headers */
     UDP_SEGMENTS = 64, /* most datagrams of one send (UDP_MAX_SEGMENTS of older kernels) */
-    UDP_DATAGRAM = 4096 + WIRE_HEADERS_MAX + DATAGRAM_TRAILER_MAX,
+    UDP_ALONE = 4096 + WIRE_HEADERS_MAX + DATAGRAM_TRAILER_MAX, /* longer ones are an EFA's, and may be fragmented */
+    UDP_DATAGRAM = 8928 + WIRE_HEADERS_MAX + DATAGRAM_TRAILER_MAX,
     UDP_PREFERRED = 32,  /* senders whose datagrams have a separate socket */
     UDP_RECEIVES = 8,    /* messages of one recvmmsg */
     UDP_RECEIVE = 65536, /* bytes of each message: many datagrams that the kernel has joined (UDP_GRO) */

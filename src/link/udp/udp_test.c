@@ -431,6 +431,27 @@ static void who_found_no_room_is_told_of_it(void **state)
     link->operations->close(link);
 }
 
+/* An EFA's datagrams are longer than any port's MTU. Each leaves alone, as the kernel may have to fragment it, and in
+ * its turn. */
+static void what_an_mtu_does_not_hold_goes_alone(void **state)
+{
+    static const uint32_t lengths[] = {64, 8928, 8928, 100, 100, 4097, 64};
+    enum { COUNT = sizeof lengths / sizeof *lengths };
+    struct room *room = *state;
+    struct link *link = room_connect(room, ipv4, 1);
+    link->operations->begin(link);
+    for (uint32_t i = 0; i < COUNT; i++)
+        room_send(link, i, lengths[i]);
+    link->operations->end(link);
+    room_receive(room, COUNT);
+    assert_int_equal(room->count, COUNT);
+    assert_int_equal(room->wrong, 0);
+    for (uint32_t i = 0; i < COUNT; i++)
+        assert_int_equal(room->psns[i], i);
+    assert_int_equal(link->unsent, 0);
+    link->operations->close(link);
+}
+
 /* Such a frame joins no batch: those before and after it arrive. */
 static void what_is_too_long_for_a_datagram_is_counted(void **state)
 {
@@ -438,7 +459,7 @@ static void what_is_too_long_for_a_datagram_is_counted(void **state)
     struct link *link = room_connect(room, ipv4, 1);
     link->operations->begin(link);
     room_send(link, 1, 64);
-    room_send(link, 2, 8192);
+    room_send(link, 2, LARGEST);
     room_send(link, 3, 64);
     link->operations->end(link);
     assert_int_equal(link->unsent, 1);
@@ -551,6 +572,7 @@ int main(void)
         ROOM_TEST(a_socket_that_has_room_says_nothing),
         ROOM_TEST(who_was_woken_finds_what_came),
         ROOM_TEST(who_found_no_room_is_told_of_it),
+        ROOM_TEST(what_an_mtu_does_not_hold_goes_alone),
         ROOM_TEST(what_is_too_long_for_a_datagram_is_counted),
         ROOM_TEST(what_the_kernel_refuses_is_counted),
         ROOM_TEST(an_interface_that_cuts_nothing_up_is_noticed),

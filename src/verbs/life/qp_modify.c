@@ -126,7 +126,7 @@ static void configure(struct qp *qp)
         .ack_mask = ack_mask_of(qp),
         .acks_along = acks_go_along(qp),
         .access = attr->qp_access_flags,
-        .max_message = qp->traits & QP_DATAGRAM ? device_now(qp->object.context->device)->mtu : limits->max_message,
+        .max_message = qp->traits & QP_DATAGRAM ? qp_path_longest(qp) : limits->max_message,
         .number = qp->number,
         .qkey = attr->qkey,
     };

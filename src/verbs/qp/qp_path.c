@@ -2,8 +2,11 @@
 
 #include <string.h>
 
+#include "config/device_state.h"
 #include "config/gid.h"
+#include "config/settings.h"
 #include "process/port.h"
+#include "profile/profile.h"
 #include "tap/traffic.h"
 #include "verbs/object/context.h"
 #include "verbs/qp/qp_datapath.h"
@@ -53,4 +56,13 @@ void qp_path_notify(struct qp *qp, nanos now)
                                 .backward_congestion = true,
                                 .pkey = DEVICE_PKEY,
                                 .destination = qp->attr.dest_qp_num});
+}
+
+uint32_t qp_path_longest(const struct qp *qp)
+{
+    const struct device *device = qp->object.context->device;
+    uint32_t most = device->limits.max_message;
+    if (!profile_is_efa(setting_profile()))
+        return device_now(device)->mtu;
+    return most < LINK_SEGMENT ? most : LINK_SEGMENT;
 }

@@ -23,6 +23,9 @@ static inline enum reason qp_path_refusal(const struct qp *, const struct packet
  * qp->lock. */
 void qp_path_notify(struct qp *, nanos now);
 
+/* The most bytes of a datagram: the MTU of the port; an EFA's messages may be longer, and each is one packet. */
+uint32_t qp_path_longest(const struct qp *);
+
 /* --- how */
 
 enum reason qp_path_refusal_of_network(const struct qp *, const struct packet *, unsigned interface);
