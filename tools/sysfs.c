@@ -263,7 +263,8 @@ void sysfs_describe(const struct device *devices, unsigned count, sysfs_visit *v
     struct place place = {.visit = visit, .context = context};
     char name[64];
     entry_directory(&place, "devices");
-    pci_describe(&place, pci_layout(), count && link_layer_is_infiniband(devices));
+    pci_describe(&place, pci_layout(), count && link_layer_is_infiniband(devices),
+                 profile_is_efa(setting_profile()) ? "efa" : NULL);
     entry_directory(&place, "devices/softverbs");
     for (unsigned i = 0; i < count; i++)
         describe_device(&place, &devices[i]);

@@ -240,7 +240,16 @@ static void describe_bridge(struct place *place, const struct pci_layout *layout
     entry_directory(place, "devices/%s/pci_bus/%.*s", path, (int)strlen(BUS), bus);
 }
 
-static void describe_path(struct place *place, const struct pci_layout *layout, unsigned index, bool infiniband)
+static void link_driver(const struct place *place, const char *driver)
+{
+    char up[64], target[128];
+    climb(place->path, up);
+    snprintf(target, sizeof target, "%sbus/pci/drivers/%s", up, driver);
+    entry_link(place, "driver", target);
+}
+
+static void describe_path(struct place *place, const struct pci_layout *layout, unsigned index, bool infiniband,
+                          const char *driver)
 {
     const char *path = layout->functions[index].path;
     struct identity identity = identity_of(&layout->functions[index], infiniband);
@@ -252,6 +261,8 @@ static void describe_path(struct place *place, const struct pci_layout *layout, 
         describe_bridge(place, layout, bridge, slash + 1, &identity);
     }
     describe_identity(place, path, &identity);
+    if (driver && !layout->functions[index].gpu)
+        link_driver(place, driver);
 }
 
 /* --- lists of all */
@@ -291,18 +302,34 @@ static void link_parts(const struct place *place, const struct pci_layout *layou
     }
 }
 
-void pci_describe(struct place *place, const struct pci_layout *layout, bool infiniband)
+static void describe_driver(struct place *place, const struct pci_layout *layout, const char *driver)
+{
+    char target[PCI_PATH_MAX + 64];
+    entry_directory(place, "bus/pci/drivers");
+    link_of_machine(place, "/sys/bus/pci/drivers");
+    entry_directory(place, "bus/pci/drivers/%s", driver);
+    for (unsigned i = 0; i < layout->count; i++) {
+        const struct pci_function *function = &layout->functions[i];
+        snprintf(target, sizeof target, "../../../../devices/%s", function->path);
+        if (*function->path && !function->gpu)
+            entry_link(place, pci_address(function->path), target);
+    }
+}
+
+void pci_describe(struct place *place, const struct pci_layout *layout, bool infiniband, const char *driver)
 {
     if (!layout->count)
         return;
     for (unsigned i = 0; i < layout->count; i++)
         if (*layout->functions[i].path)
-            describe_path(place, layout, i, infiniband);
+            describe_path(place, layout, i, infiniband, driver);
     entry_directory(place, "bus");
     entry_directory(place, "bus/pci");
     entry_directory(place, "bus/pci/devices");
     link_parts(place, layout, false);
     link_of_machine(place, "/sys/bus/pci/devices");
+    if (driver)
+        describe_driver(place, layout, driver);
     entry_directory(place, "class");
     entry_directory(place, "class/pci_bus");
     link_parts(place, layout, true);

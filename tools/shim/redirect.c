@@ -12,6 +12,7 @@ static const struct {
     {"/sys/devices/softverbs", "/devices/softverbs", REDIRECT_WHOLE}, /* where the links in the two above lead */
     {"/sys/devices", "/devices", REDIRECT_AMONG},                     /* or lead, to a PCI function */
     {"/sys/bus/pci/devices", "/bus/pci/devices", REDIRECT_LIST},
+    {"/sys/bus/pci/drivers", "/bus/pci/drivers", REDIRECT_LIST},
     {"/sys/class/pci_bus", "/class/pci_bus", REDIRECT_LIST},
     {"/dev/infiniband", "/dev/infiniband", REDIRECT_DEVICE},
 };

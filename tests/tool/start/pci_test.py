@@ -127,6 +127,17 @@ def a_profile_has_it():
     expect(softverbs("run", *profile("pci = 0000:18\n"), "true"), status=2, err=None)
 
 
+def an_efa_has_its_driver():
+    with open(f"{TEMPORARY}/amazon.profile", "w", encoding="ascii") as file:
+        file.write("driver = efa\n")
+    options = ("--profile", f"{TEMPORARY}/amazon.profile", "--pci", "0000:00:06.0", "--pci", "gpu=0000:00:07.0")
+    assert python("print(real('/sys/class/infiniband/soft0/device/driver'), real('/sys/bus/pci/drivers/efa/0000:00:06.0'))", *options).split() == [
+        "/sys/bus/pci/drivers/efa", "/sys/devices/pci0000:00/0000:00:06.0"]
+    mine = os.listdir("/sys/bus/pci/drivers") if os.path.exists("/sys/bus/pci/drivers") else []
+    assert shell("ls /sys/bus/pci/drivers/efa; ls /sys/bus/pci/drivers", *options).split() == ["0000:00:06.0", *sorted([*mine, "efa"])]
+    shell("! test -e /sys/class/infiniband/soft0/device/driver", *TWO)
+
+
 def a_tree_of_sysfs_has_it():
     tree = f"{TEMPORARY}/sys"
     expect(softverbs("sysfs", "--once", tree, env={"SOFTVERBS_PCI": f"{SWITCH},numa=0"}))
