@@ -6,6 +6,7 @@
 # source rdma-core: github.com/linux-rdma/rdma-core at commit 691953d8d502f54088f776c5ba2aeed0a5ac945d
 
 # -- device
+devices = rdmap0s6                             # rdma-core kernel-boot/rdma_rename.c:518 (of bus 0 and slot 6, as on many instances)
 board_id = none                                # linux drivers/infiniband/hw/efa/efa_main.c:357
 vendor_id = 0x1d0f                             # linux drivers/infiniband/hw/efa/efa_main.c:21
 vendor_part_id = 61345                         # linux drivers/infiniband/hw/efa/efa_main.c:16

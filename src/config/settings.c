@@ -212,12 +212,20 @@ static void read_profile(void)
         complaint_add("%s%s", why, strchr(path, '/') ? "" : " SOFTVERBS_PROFILE is a path; names are for --profile.");
 }
 
+/* A profile may name its devices, which a user's list replaces. */
+static const char *standard_of(enum setting setting)
+{
+    if (setting == SETTING_DEVICES && imitates && *profile.devices)
+        return profile.devices;
+    return setting_lines[setting].standard;
+}
+
 static void settings_read(void)
 {
     read_profile();
     for (enum setting i = 0; i < SETTINGS; i++) {
         free(values[i].text);
-        values[i].text = *setting_lines[i].standard ? strdup(setting_lines[i].standard) : NULL;
+        values[i].text = *standard_of(i) ? strdup(standard_of(i)) : NULL;
         values[i].line = 0;
     }
     const char *file = setting_environment(SETTING_CONFIG);

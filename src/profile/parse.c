@@ -108,10 +108,20 @@ static bool read_words(const struct profile_line *line, const char *text, uint64
     return true;
 }
 
+/* The place of a text, and its size. */
+static char *find_text(struct profile *profile, enum profile_key key, size_t *size)
+{
+    *size = key == PROFILE_pci ? sizeof profile->pci : PROFILE_TEXT_SIZE;
+    return key == PROFILE_fw_ver    ? profile->fw_ver
+           : key == PROFILE_pci     ? profile->pci
+           : key == PROFILE_devices ? profile->devices
+                                    : profile->board_id;
+}
+
 static bool read_text(struct profile *profile, enum profile_key key, const char *text, struct profile_fault *fault)
 {
-    char *to = key == PROFILE_fw_ver ? profile->fw_ver : key == PROFILE_pci ? profile->pci : profile->board_id;
-    size_t room = key == PROFILE_pci ? sizeof profile->pci : PROFILE_TEXT_SIZE;
+    size_t room;
+    char *to = find_text(profile, key, &room);
     for (const char *at = text; *at; at++)
         if (!isprint((unsigned char)*at))
             return fail(fault, "a text has letters, digits and signs of ASCII only");

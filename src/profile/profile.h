@@ -44,8 +44,9 @@ struct profile {
     bool set[PROFILE_KEYS];
     uint64_t values[PROFILE_KEYS]; /* an ERRNO that is not set has its standard */
     char fw_ver[PROFILE_TEXT_SIZE], board_id[PROFILE_TEXT_SIZE];
-    char pci[PROFILE_PCI_SIZE]; /* a list in the form of the setting PCI; the code that uses it checks it */
-    int without[PROFILE_CALLS]; /* the error number; 0: the device has the call */
+    char pci[PROFILE_PCI_SIZE];      /* a list in the form of the setting PCI; the code that uses it checks it */
+    char devices[PROFILE_TEXT_SIZE]; /* the same of the setting DEVICES */
+    int without[PROFILE_CALLS];      /* the error number; 0: the device has the call */
 };
 
 /* A mistake in the text. */

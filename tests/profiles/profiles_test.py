@@ -150,6 +150,12 @@ def own_profiles_name_what_they_change():
     _expect(re.search(r"max_qp:\s+17\n", text) and re.search(r"fw_ver:\s+1\.2\.3\n", text) and re.search(r"max_cq:\s+131072\n", text), text)
 
 
+def a_profile_names_its_devices():
+    for variable, option, wanted in ((None, (), [b"rdmap0s6", b"rdmap0s7"]), ("mine", (), [b"mine"]), (None, ("--devices", "1"), [b"soft0"])):
+        _, done = _with_file("devices = rdmap0s6,rdmap0s7\n", "run", "--profile", "@FILE@", *option, "ibv_devices", env={"SOFTVERBS_DEVICES": variable})
+        _expect([line.split()[0] for line in done.stdout.splitlines()[2:]] == wanted, variable, option, done.stdout, done.stderr)
+
+
 def limits_go_before_the_profile():
     _, done = _with_file("max_sge = 4\n", "run", "--profile", "@FILE@", "ibv_devinfo", "-v", env={"SOFTVERBS_LIMITS": "max_sge=2"})
     _expect(re.search(rb"max_sge:\s+2\n", done.stdout), done.stdout)
