@@ -55,6 +55,16 @@ def several_processes_have_numbers_of_16_bits():
             _expect(each.returncode == 0 and "ok" in text and "numbers of queue pairs have 16 bits" in text, text)
 
 
+def datagrams_are_fragmented_on_a_network():
+    """The links of a lab have an MTU of 1500."""
+    with tempfile.TemporaryDirectory() as folder:
+        script = f"softverbs on h2 -- {PROGRAM}_pass {folder} 1 & {PROGRAM}_pass {folder} 0 && wait $!"
+        done = softverbs("lab", "--hosts", "2", "--profile", _write_profile(folder), "--", "sh", "-c", script)
+    if b"allows no namespaces" in done.stderr or b"can't be mounted" in done.stderr:
+        raise cases.Skip(done.stderr.decode())
+    _expect(done.returncode == 0 and done.stdout.count(b"passed") == 2, done.stdout, done.stderr)
+
+
 def a_refusal_names_the_numbers():
     with tempfile.TemporaryDirectory() as folder:
         path, log = _write_profile(folder), f"{folder}/log"

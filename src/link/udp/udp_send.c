@@ -1,9 +1,11 @@
 /* Sending: datagrams of a link are collected between begin and end and leave in one send, which the kernel cuts up
  * (UDP_SEGMENT). */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -194,10 +196,10 @@ static void allow_fragments(const struct udp_flow *flow, bool allowed)
         udp_set(flow->fd, IPPROTO_IP, IP_MTU_DISCOVER, allowed ? IP_PMTUDISC_DONT : IP_PMTUDISC_DO);
 }
 
-/* Sends the batch, in fragments if it is a datagram that no port's MTU holds. Returns 0 or the error. */
+/* Sends the batch, in fragments if it is a datagram that the interface does not hold. Returns 0 or the error. */
 static int give_to_kernel(const struct udp_flow *flow, const struct msghdr *message)
 {
-    bool alone = flow->segment > UDP_ALONE;
+    bool alone = flow->segment > flow->link->whole;
     if (unlikely(alone))
         allow_fragments(flow, true);
     int error = sendmsg(flow->fd, message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? errno : 0;
@@ -335,8 +337,8 @@ static void udp_end(struct link *link)
  * nothing that it has to fragment. */
 static bool is_full(const struct udp_flow *flow, const struct udp_port *port)
 {
-    return flow->segment > UDP_ALONE || flow->count == (port->no_segments ? 1 : UDP_SEGMENTS) ||
-           flow->used + flow->segment > UDP_BATCH;
+    return (flow->count && flow->segment > flow->link->whole) ||
+           flow->count == (port->no_segments ? 1 : UDP_SEGMENTS) || flow->used + flow->segment > UDP_BATCH;
 }
 
 static bool udp_ready(struct link *link)
@@ -491,6 +493,16 @@ static void address(struct udp_link *udp)
     udp->wire.fragment = DATAGRAM_DONT_FRAGMENT;
 }
 
+/* Only an EFA's datagrams are longer: the path MTU of a connection is at most that of the interface. */
+static uint32_t find_whole(const struct udp_port *port, const struct udp_flow *flow)
+{
+    enum { HEADERS = 40 + 8 }; /* of IPv6 and UDP */
+    struct ifreq request = {.ifr_mtu = 0};
+    snprintf(request.ifr_name, sizeof request.ifr_name, "%s", port->interface);
+    return ioctl(flow->fd, SIOCGIFMTU, &request) || request.ifr_mtu <= HEADERS ? UINT32_MAX
+                                                                               : (uint32_t)request.ifr_mtu - HEADERS;
+}
+
 struct link *udp_connect(struct udp_port *port, const struct udp_route *route)
 {
     unsigned spread = route->flow * 0x9e3779b1u >> 29; /* the upper three bits: UDP_FLOWS */
@@ -503,6 +515,7 @@ struct link *udp_connect(struct udp_port *port, const struct udp_route *route)
     udp->port = port;
     udp->flow = &port->flows[ipv6][index];
     udp->route = *route;
+    udp->whole = find_whole(port, &port->flows[ipv6][index]);
     udp->ipv6 = ipv6;
     udp->multicast = ipv6 ? route->destination[0] == 0xff : route->destination[12] >> 4 == 14;
     address(udp);

@@ -23,8 +23,7 @@ enum {
     UDP_SENDING,
     UDP_BATCH = 65000, /* most bytes of one send; the kernel's limit is 65535 with all headers */
     UDP_SEGMENTS = 64, /* most datagrams of one send (UDP_MAX_SEGMENTS of older kernels) */
-    UDP_ALONE = 4096 + WIRE_HEADERS_MAX + DATAGRAM_TRAILER_MAX, /* longer ones are an EFA's, and may be fragmented */
-    UDP_DATAGRAM = 8928 + WIRE_HEADERS_MAX + DATAGRAM_TRAILER_MAX,
+    UDP_DATAGRAM = 8928 /* of an EFA */ + WIRE_HEADERS_MAX + DATAGRAM_TRAILER_MAX,
     UDP_PREFERRED = 32,  /* senders whose datagrams have a separate socket */
     UDP_RECEIVES = 8,    /* messages of one recvmmsg */
     UDP_RECEIVE = 65536, /* bytes of each message: many datagrams that the kernel has joined (UDP_GRO) */
@@ -111,6 +110,7 @@ struct udp_link {
     struct udp_route route;
     struct datagram_route wire; /* source port: the flow's */
     union udp_address to;
+    uint32_t whole; /* bytes of a datagram that the interface sends in one packet */
     bool ipv6, multicast;
 };
 

@@ -431,9 +431,8 @@ static void who_found_no_room_is_told_of_it(void **state)
     link->operations->close(link);
 }
 
-/* An EFA's datagrams are longer than any port's MTU. Each leaves alone, as the kernel may have to fragment it, and in
- * its turn. */
-static void what_an_mtu_does_not_hold_goes_alone(void **state)
+/* They are longer than any port's MTU. tests/profiles/efa_test.py has those that an interface fragments. */
+static void datagrams_of_an_efa_arrive_in_their_turn(void **state)
 {
     static const uint32_t lengths[] = {64, 8928, 8928, 100, 100, 4097, 64};
     enum { COUNT = sizeof lengths / sizeof *lengths };
@@ -572,7 +571,7 @@ int main(void)
         ROOM_TEST(a_socket_that_has_room_says_nothing),
         ROOM_TEST(who_was_woken_finds_what_came),
         ROOM_TEST(who_found_no_room_is_told_of_it),
-        ROOM_TEST(what_an_mtu_does_not_hold_goes_alone),
+        ROOM_TEST(datagrams_of_an_efa_arrive_in_their_turn),
         ROOM_TEST(what_is_too_long_for_a_datagram_is_counted),
         ROOM_TEST(what_the_kernel_refuses_is_counted),
         ROOM_TEST(an_interface_that_cuts_nothing_up_is_noticed),
