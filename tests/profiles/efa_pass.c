@@ -65,7 +65,7 @@ static bool post_receives(void)
     return posted;
 }
 
-/* Tells the other end this one's name, and waits for that of the other end. */
+/* Writes the name of this end, and waits until the other end has written its name. */
 static bool meet(const char *directory, unsigned self, struct name *other)
 {
     char path[2][512], fresh[520];
