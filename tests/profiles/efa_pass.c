@@ -41,6 +41,7 @@ static bool begin(void)
 {
     struct ibv_device **list = ibv_get_device_list(NULL);
     context = list && *list ? ibv_open_device(*list) : NULL;
+    ibv_free_device_list(list);
     pd = context ? ibv_alloc_pd(context) : NULL;
     cq = pd ? ibv_create_cq(context, COUNT, NULL, NULL, 0) : NULL;
     mr = cq ? ibv_reg_mr(pd, memory, sizeof memory, IBV_ACCESS_LOCAL_WRITE) : NULL;

@@ -147,7 +147,7 @@ cold static void show_address_number(const struct qp *qp, struct completion *ent
     if (!packet->grh)
         return;
     gid_from_grh(packet->grh, &source, &destination);
-    entry->slid = address_numbers_find(qp->memory.pd->addresses, &source);
+    entry->slid = pd_address_number(qp->memory.pd, &source);
 }
 
 /* Fills in the sender of a datagram. Its service level on RoCE is as mlx5 shows it and UCX reads it: version 2, over

@@ -60,6 +60,13 @@ static inline struct object *pd_object(struct ibv_pd *ibv)
     return ((struct pd *)ibv)->parent ? &((struct pd *)ibv)->object : &pd_of(ibv)->object;
 }
 
+/* The number of the GID among the addresses of an EFA's protection domain; ADDRESS_NUMBER_NONE: it leads to none, or
+ * the device is no EFA. Under any lock but an innermost one. */
+static inline uint16_t pd_address_number(const struct pd *pd, const union ibv_gid *gid)
+{
+    return pd->addresses ? address_numbers_find(pd->addresses, gid) : ADDRESS_NUMBER_NONE;
+}
+
 static inline bool pd_is_known(const struct ibv_pd *ibv)
 {
     return object_is_known(&((const struct pd *)ibv)->object, ibv->handle);
