@@ -119,6 +119,8 @@ static void pci_paths_lie_among_those_of_the_machine(void **state)
         {"/sys/bus/pci/devices", ROOT "/bus/pci/devices", REDIRECT_LIST},
         {"/sys/bus/pci/devices/", ROOT "/bus/pci/devices/", REDIRECT_LIST},
         {"/sys/bus/pci/devices/0000:18:00.0", ROOT "/bus/pci/devices/0000:18:00.0", REDIRECT_AMONG},
+        {"/sys/bus/pci/drivers", ROOT "/bus/pci/drivers", REDIRECT_LIST},
+        {"/sys/bus/pci/drivers/efa/0000:18:00.0", ROOT "/bus/pci/drivers/efa/0000:18:00.0", REDIRECT_AMONG},
         {"/sys/class/pci_bus", ROOT "/class/pci_bus", REDIRECT_LIST},
         {"/sys/class/pci_bus/0000:18/../../0000:18:00.0", ROOT "/class/pci_bus/0000:18/../../0000:18:00.0",
          REDIRECT_AMONG},
@@ -131,7 +133,7 @@ static void pci_paths_lie_among_those_of_the_machine(void **state)
     assert_null(replaced("/sys/devices", &kind));
     assert_null(replaced("/sys/devices/system/cpu", &kind));
     assert_null(replaced("/sys/bus/pci", &kind));
-    assert_null(replaced("/sys/bus/pci/drivers", &kind));
+    assert_null(replaced("/sys/bus/pci/slots", &kind));
     assert_null(replaced("/sys/devices/pci0000:18/../../../etc", &kind));
 }
 
