@@ -12,6 +12,7 @@ enum { /* bytes on the wire (IBA chapter 9, RoCEv2 annex A17.9.3) */
        IMMDT = 4,
        IETH = 4,
        CNP_RESERVED = 16,
+       SRDETH = 16,
 };
 
 enum { ONLY = OP_START | OP_END };
@@ -21,7 +22,7 @@ enum { ONLY = OP_START | OP_END };
     (BTH + IF(flags, OP_XRCETH, XRCETH) + IF(flags, OP_DETH, DETH) + IF(flags, OP_FETH, FETH) +                        \
      IF(flags, OP_RETH, RETH) + IF(flags, OP_ATOMICETH, ATOMICETH) + IF(flags, OP_AETH, AETH) +                        \
      IF(flags, OP_ATOMICACKETH, ATOMICACKETH) + IF(flags, OP_IMMDT, IMMDT) + IF(flags, OP_IETH, IETH) +                \
-     IF(flags, OP_CNP, CNP_RESERVED))
+     IF(flags, OP_CNP, CNP_RESERVED) + IF(flags, OP_SRDETH, SRDETH))
 
 /* An operation of a service. `every` is the header that all requests of the service carry: no header, a DETH or an
  * XRCETH. */
@@ -59,6 +60,9 @@ enum { ONLY = OP_START | OP_END };
         OP(service, FLUSH, every, OP_FLUSH | ONLY | OP_FETH | OP_RETH),                                                \
         OP(service, ATOMIC_WRITE, every, OP_ATOMIC_WRITE | ONLY | OP_PAYLOAD | OP_RETH)
 
+/* Each packet says by itself where it belongs, so the packets of a message may arrive in any order. */
+#define SRD(operation, flags) OP(SRD, operation, OP_DETH | OP_SRDETH, ONLY | (flags))
+
 const struct op op_table[256] = {
     SENDS_AND_WRITES(RC, 0),
     RELIABLE(RC, 0),
@@ -67,5 +71,14 @@ const struct op op_table[256] = {
     OP(UD, SEND_ONLY_IMMEDIATE, OP_DETH, OP_SEND | ONLY | OP_PAYLOAD | OP_IMMDT),
     SENDS_AND_WRITES(XRC, OP_XRCETH),
     RELIABLE(XRC, OP_XRCETH),
+    SRD(SEND_ONLY, OP_SEND | OP_PAYLOAD),
+    SRD(SEND_ONLY_IMMEDIATE, OP_SEND | OP_PAYLOAD | OP_IMMDT),
+    SRD(WRITE_ONLY, OP_WRITE | OP_PAYLOAD | OP_RETH),
+    SRD(WRITE_ONLY_IMMEDIATE, OP_WRITE | OP_PAYLOAD | OP_RETH | OP_IMMDT),
+    SRD(READ_REQUEST, OP_READ | OP_RETH),
+    SRD(READ_RESPONSE_ONLY, OP_RESPONSE | OP_PAYLOAD),
+    SRD(ACKNOWLEDGE, OP_RESPONSE | OP_PAYLOAD),
+    SRD(HELLO, 0),
+    SRD(WELCOME, OP_RESPONSE),
     [SERVICE_CNP << 5 | 1] = {"CNP", OP_CNP | ONLY, HEADERS(OP_CNP)},
 };

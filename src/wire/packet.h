@@ -59,6 +59,15 @@ enum {
 #define PACKET_SOLICITED (1u << 23)     /* in the first word */
 #define PACKET_ACK_REQUESTED (1u << 31) /* in the third word */
 
+/* The header of SRD's packets after the DETH. A flow is all that a queue pair sends to another one; its packets have
+ * numbers, and each is answered by itself (transport/srd/srd.h). */
+struct srd_header {
+    uint32_t epoch;  /* the flow's, chosen by its sender */
+    uint32_t cookie; /* the flow's, chosen by its receiver, which sends it in WELCOME; 0 in HELLO */
+    uint32_t number; /* of the packet; of an answer: the number that it answers, or the first one of its payload */
+    uint32_t floor;  /* all numbers before it have ended at the sender; of an answer without payload: the status */
+};
+
 struct packet {
     union {
         uint32_t bth[3];
@@ -70,12 +79,17 @@ struct packet {
         };
     };
 
-    uint64_t address;     /* RETH, AtomicETH; from here on wire_decode clears everything at once */
-    uint64_t swap_or_add; /* AtomicETH */
-    uint64_t compare;     /* AtomicETH */
-    uint64_t original;    /* AtomicAckETH */
-    uint32_t rkey;        /* RETH, AtomicETH */
-    uint32_t length;      /* RETH: bytes of the whole message */
+    uint64_t address; /* RETH, AtomicETH; from here on wire_decode clears everything at once */
+    union {
+        struct {
+            uint64_t swap_or_add; /* AtomicETH */
+            uint64_t compare;     /* AtomicETH */
+        };
+        struct srd_header srd; /* SRDETH */
+    };
+    uint64_t original; /* AtomicAckETH */
+    uint32_t rkey;     /* RETH, AtomicETH */
+    uint32_t length;   /* RETH: bytes of the whole message */
 
     uint32_t msn;        /* AETH, 24 bits */
     uint8_t syndrome;    /* AETH */

@@ -14,7 +14,7 @@ enum { BTH_LENGTH = 12 };
 
 enum {
     EXTENSIONS = OP_XRCETH | OP_DETH | OP_FETH | OP_RETH | OP_ATOMICETH | OP_AETH | OP_ATOMICACKETH | OP_IMMDT |
-                 OP_IETH | OP_CNP,
+                 OP_IETH | OP_CNP | OP_SRDETH,
 };
 
 /* Calls `call` with constant flags for the extension headers that nearly all packets have, so that the compiler leaves
@@ -53,6 +53,13 @@ static inline uint8_t *encode_target(const struct packet *packet, uint32_t flags
         bytes_put32(to, packet->qkey);
         bytes_put32(to + 4, packet->source & BITS_24);
         to += 8;
+    }
+    if (flags & OP_SRDETH) {
+        bytes_put32(to, packet->srd.epoch);
+        bytes_put32(to + 4, packet->srd.cookie);
+        bytes_put32(to + 8, packet->srd.number);
+        bytes_put32(to + 12, packet->srd.floor);
+        to += 16;
     }
     if (flags & OP_FETH) {
         bytes_put32(to, (packet->selectivity & 3u) << 4 | (packet->placement & 15));
@@ -131,6 +138,13 @@ static inline const uint8_t *decode_target(const uint8_t *from, uint32_t flags, 
         packet->qkey = bytes_get32(from);
         packet->source = bytes_get32(from + 4) & BITS_24;
         from += 8;
+    }
+    if (flags & OP_SRDETH) {
+        packet->srd.epoch = bytes_get32(from);
+        packet->srd.cookie = bytes_get32(from + 4);
+        packet->srd.number = bytes_get32(from + 8);
+        packet->srd.floor = bytes_get32(from + 12);
+        from += 16;
     }
     if (flags & OP_FETH) {
         packet->placement = from[3] & 15;
