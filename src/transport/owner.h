@@ -46,7 +46,7 @@ struct engine_owner;
 typedef enum reason owner_memory(struct engine_owner *, const struct ibv_sge *, unsigned access, struct iovec *);
 
 struct owner_operations {
-    /* A work request ended; called once for each in the order of posting, signalled or not. */
+    /* A work request ended; called once for each in the order of posting (SRD: in any order), signalled or not. */
     void (*sent)(struct engine_owner *, const struct send_wqe *, enum ibv_wc_status, enum reason);
 
     /* Takes the next receive for the message that this packet begins (an RDMA WRITE with immediate: ends). NULL: no
@@ -96,6 +96,23 @@ struct owner_operations {
 
     /* Reports an event of events/events.def, with its fields. May be NULL. */
     void (*note)(struct engine_owner *, enum event, uint64_t a, uint64_t b);
+
+    /* SRD: gives the engine memory of this size, all zeroes, until it is reset or gone. NULL: there is none. */
+    void *(*room)(struct engine_owner *, size_t size);
+
+    /* SRD: sends `response` to the sender of this packet at once; it may be lost. */
+    void (*reply)(struct engine_owner *, const struct packet *, const struct packet *response);
+
+    /* SRD: returns true if this end has an address handle for the packet's sender. NULL: for all. */
+    bool (*knows)(struct engine_owner *, const struct packet *);
+
+    /* SRD: returns true if the host of the work's receiver has answered that no program takes packets there. NULL: no
+     * host has. */
+    bool (*is_refused)(struct engine_owner *, const struct send_wqe *);
+
+    /* SRD: returns true if the receiver of the work lives, and has not consumed yet what was sent to it. NULL: no
+     * receiver does. */
+    bool (*is_slow)(struct engine_owner *, const struct send_wqe *);
 
     /* Reports that a packet was dropped or refused, for counters, logs and the capture. */
     void (*dropped)(struct engine_owner *, const struct packet *, enum reason);

@@ -22,22 +22,34 @@ struct send_wqe {
     uint32_t rkey;
     uint64_t remote_address;
     uint64_t compare_or_add; /* a flush: bytes of the range, 32 bits */
-    uint64_t swap;           /* a flush: placement, selectivity << 8 */
-    const void *address;     /* only the owner's: UD's address handle, BIND_MW's window */
-    uint32_t remote_qp;      /* UD */
-    uint32_t remote_qkey;    /* UD */
-    uint32_t remote_srq;     /* XRC */
-    uint32_t owner_value;    /* only the owner's: for example an index of parameters of a local operation */
+    uint64_t swap; /* a flush: placement, selectivity << 8; SRD: the receiver's address, which the owner numbers */
+    const void *address;  /* only the owner's: UD's address handle, BIND_MW's window */
+    uint32_t remote_qp;   /* UD, SRD */
+    uint32_t remote_qkey; /* UD, SRD */
+    uint32_t remote_srq;  /* XRC */
+    uint32_t owner_value; /* only the owner's: for example an index of parameters of a local operation */
 
     /* the requester's part */
-    uint32_t stride;  /* packets of the response that each request asks for; fixed at first transmission, as a repeated
-                         READ must be within one that was sent before */
-    uint32_t segment; /* payload bytes of each packet except the last; fixed at first transmission, unless references are
-                         lost (requester.c) */
-    uint32_t first_psn;
-    uint32_t packets;  /* number of PSNs: of the message, or of a READ's response */
-    bool started;      /* has PSNs */
+    union {
+        struct {
+            uint32_t stride;  /* packets of the response that each request asks for; fixed at first transmission, as a
+                                 repeated READ must be within one that was sent before */
+            uint32_t segment; /* payload bytes of each packet except the last; fixed at first transmission, unless
+                                 references are lost (requester.c) */
+            uint32_t first_psn;
+            uint32_t packets; /* number of PSNs: of the message, or of a READ's response */
+        };
+        struct {
+            uint32_t link;   /* position of the next work of its list */
+            uint32_t handed; /* bytes that packets were made of */
+            uint32_t out;    /* packets that wait for an answer */
+            uint32_t moved;  /* its new position, while the queue is made compact */
+        } srd;
+    };
+    bool started;      /* has PSNs; SRD: it has ended */
     bool by_reference; /* its payload is sent by reference; fixed at first transmission, unless references are lost */
+    uint8_t busy;      /* SRD: how often its receiver had no receive */
+    uint8_t last;      /* SRD: whether the packet with its immediate was made */
     uint32_t posted;   /* only the owner's: the time of posting (send_queue_when) */
 
     union {

@@ -8,7 +8,8 @@
 #include "wire/op.h"
 
 /* Most settings are for RC and XRC. UC has pkey, destination, segment, exact, access and max_message; UD pkey,
- * number, qkey and max_message, which is the port's MTU; raw packets have options. */
+ * number, qkey and max_message, which is the port's MTU; SRD these, segment, rnr_retry, max_rdma and seed; raw packets
+ * have options. */
 struct engine_settings {
     enum service service;
     uint16_t pkey;
@@ -36,6 +37,8 @@ struct engine_settings {
     uint32_t direct_above;      /* READs and WRITEs that are not longer than this are sent as packets */
     enum reason silence;        /* why the peer does not answer, if the owner knows; or REASON_NONE */
     uint32_t max_message;       /* bytes; a longer SEND or WRITE ends in LOC_LEN_ERR, a longer request is refused */
+    uint32_t max_rdma;          /* SRD: max_message of READs and WRITEs */
+    uint64_t seed;              /* SRD: a random number, another one after each reset */
     uint32_t number;            /* our QP number, for DETH */
     uint32_t qkey;
     unsigned options; /* enum raw_option */

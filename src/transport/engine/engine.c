@@ -8,7 +8,8 @@
 #include "transport/rc/requester.h"
 #include "transport/request.h"
 
-_Static_assert(!offsetof(struct uc, common) && !offsetof(struct ud, common) && !offsetof(struct raw, common),
+_Static_assert(!offsetof(struct uc, common) && !offsetof(struct ud, common) && !offsetof(struct raw, common) &&
+                   !offsetof(struct srd, common),
                "what the services have in common comes first");
 
 /* ---- posted ---- */
@@ -26,7 +27,7 @@ void engine_flush_posted(struct engine *engine)
 void engine_receive(struct engine *engine, const struct packet *packet, nanos now)
 {
     if (!engine_is_reliable(engine))
-        engine->operations->receive(&engine->unreliable, packet);
+        engine->operations->receive(&engine->unreliable, packet, now);
     else if (op_service(packet->opcode) == SERVICE_CNP)
         rc_notified(&engine->rc);
     else
@@ -53,8 +54,11 @@ void engine_hear_response(struct engine *engine, const struct packet *response)
 void engine_expire(struct engine *engine, nanos now, enum silent_peer peer, enum reason silence)
 {
     struct rc *rc = &engine->rc;
-    if (!engine_is_reliable(engine))
+    if (!engine_is_reliable(engine)) {
+        if (engine->operations->expire)
+            engine->operations->expire(&engine->unreliable, now);
         return;
+    }
     rc->settings.silence = silence;
     if (peer == PEER_MOVED)
         rc_reroute(rc, now);
@@ -66,7 +70,9 @@ void engine_expire(struct engine *engine, nanos now, enum silent_peer peer, enum
 
 nanos engine_watch(struct engine *engine)
 {
-    return engine_is_reliable(engine) ? rc_watch(&engine->rc) : NANOS_NEVER;
+    if (engine_is_reliable(engine))
+        return rc_watch(&engine->rc);
+    return engine->operations->watch ? engine->operations->watch(&engine->unreliable) : NANOS_NEVER;
 }
 
 /* ---- transmit ---- */
@@ -74,7 +80,7 @@ nanos engine_watch(struct engine *engine)
 bool engine_transmit(struct engine *engine, struct packet *out, struct iovec *pieces, nanos now)
 {
     return engine_is_reliable(engine) ? rc_transmit(&engine->rc, out, pieces, now)
-                                      : engine->operations->transmit(&engine->unreliable, out, pieces);
+                                      : engine->operations->transmit(&engine->unreliable, out, pieces, now);
 }
 
 bool engine_transmit_reliable(struct engine *engine, struct packet *out, struct iovec *pieces, nanos now)
@@ -120,6 +126,31 @@ const struct send_wqe *engine_next_datagram(struct engine *engine)
     return ud_next(&engine->ud);
 }
 
+bool engine_next_message(struct engine *engine, struct engine_target *target)
+{
+    return srd_next(&engine->srd, target);
+}
+
+void engine_hold(struct engine *engine, nanos now)
+{
+    srd_hold(&engine->srd, now);
+}
+
+void engine_nobody(struct engine *engine)
+{
+    srd_nobody(&engine->srd);
+}
+
+void engine_forget_address(struct engine *engine, const void *address)
+{
+    srd_forget_address(&engine->srd, address);
+}
+
+void engine_retry(struct engine *engine)
+{
+    srd_retry(&engine->srd);
+}
+
 bool engine_next_frame(struct engine *engine, uint8_t frame[RAW_FRAME_MAX], uint32_t *length)
 {
     return raw_next(&engine->raw, frame, length);
@@ -145,8 +176,10 @@ static void initialize_unreliable(struct engine *engine, const struct unreliable
 void engine_initialize(struct engine *engine, enum service service, struct engine_owner *owner,
                        const struct send_queue *queue, struct responder_resource *saved)
 {
-    if (service == SERVICE_UC || service == SERVICE_UD)
-        return initialize_unreliable(engine, service == SERVICE_UC ? &uc_operations : &ud_operations, owner, queue);
+    static const struct unreliable_operations *const others[] = {
+        [SERVICE_UC] = &uc_operations, [SERVICE_UD] = &ud_operations, [SERVICE_SRD] = &srd_operations};
+    if (others[service])
+        return initialize_unreliable(engine, others[service], owner, queue);
     engine->operations = NULL;
     rc_initialize(&engine->rc, owner, queue, saved);
 }
@@ -202,10 +235,14 @@ void engine_start_transmitting(struct engine *engine, uint32_t first_psn)
 
 void engine_drain(struct engine *engine, bool draining)
 {
+    struct unreliable *unreliable = &engine->unreliable;
     if (engine_is_reliable(engine))
-        rc_drain(&engine->rc, draining);
-    else
-        unreliable_drain(&engine->unreliable, draining);
+        return rc_drain(&engine->rc, draining);
+    if (!engine->operations->drained)
+        return unreliable_drain(unreliable, draining);
+    unreliable->draining = draining;
+    unreliable->drained_reported = false;
+    engine->operations->drained(unreliable);
 }
 
 void engine_resume(struct engine *engine)
@@ -250,7 +287,10 @@ void engine_reclaim(struct engine *engine)
 
 bool engine_has_output(const struct engine *engine)
 {
-    return engine_is_reliable(engine) ? rc_has_output(&engine->rc) : unreliable_has_output(&engine->unreliable);
+    if (engine_is_reliable(engine))
+        return rc_has_output(&engine->rc);
+    return engine->operations->has_output ? engine->operations->has_output(&engine->unreliable)
+                                          : unreliable_has_output(&engine->unreliable);
 }
 
 const struct recv_wqe *engine_open_receive(const struct engine *engine)

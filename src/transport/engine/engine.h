@@ -1,5 +1,5 @@
-/* An engine: the protocol of a queue pair, of any service (RC and XRC, UC, UD, raw packets), without a socket, a clock,
- * a thread, a lock or an allocation. This header is the only way to an engine from outside of transport/:
+/* An engine: the protocol of a queue pair, of any service (RC and XRC, UC, UD, SRD, raw packets), without a socket, a
+ * clock, a thread, a lock or an allocation. This header is the only way to an engine from outside of transport/:
  * tools/build/doors.py ensures that no other file names a function or a field of one service.
  *
  * All that an engine ever learns enters by five doors, and the same calls with the same answers give the same packets
@@ -16,13 +16,14 @@
  *   expire    time                        engine_expire, with the knowledge of the peer; engine_watch
  *   transmit  room in the link, and the   engine_transmit; _transmit_reliable and _transmit_single, the same for most
  *             fate of the last packet     packets; _take_along, _take_back_along; _transmit_ack (engine/inlined.h);
- *                                         _acknowledge_late; _transmit_directly; _next_datagram; _next_frame and
- *                                         _frame_sent, raw packets; _unreadable, _unreadable_request
+ *                                         _acknowledge_late; _transmit_directly; _next_datagram; _next_message,
+ *                                         _hold, _retry and _nobody, SRD; _next_frame and _frame_sent, raw packets;
+ *                                         _unreadable, _unreadable_request
  *   owner     its answers                 struct owner_operations (transport/owner.h), which the engine calls
  *             and its decisions           engine_initialize, _initialize_raw, _configure, _allow_direct,
  *                                         _allow_direct_above, _allow_references, _keep_responses, _start_receiving,
  *                                         _start_transmitting, _drain, _resume, _flush, _reset; XRC: _lend,
- *                                         _take_over, _reclaim
+ *                                         _take_over, _reclaim; SRD: _forget_address
  *
  * All else only reads.
  *
@@ -44,6 +45,7 @@
 #include "transport/direct.h"
 #include "transport/position.h"
 #include "transport/rc/rc.h"
+#include "transport/srd/srd.h"
 #include "transport/unreliable/raw.h"
 #include "transport/unreliable/uc.h"
 #include "transport/unreliable/ud.h"
@@ -52,9 +54,10 @@ struct engine {
     const struct unreliable_operations *operations; /* NULL: RC and XRC */
     union {
         struct rc rc;
-        struct unreliable unreliable; /* the beginning of uc, ud and raw */
+        struct unreliable unreliable; /* the beginning of uc, ud, srd and raw */
         struct uc uc;
         struct ud ud;
+        struct srd srd;
         struct raw raw;
     };
 };
@@ -178,6 +181,17 @@ void engine_transmit_directly(struct engine *, direct_doer *);
  * transmitted, and is lost, as on a real network. */
 const struct send_wqe *engine_next_datagram(struct engine *);
 
+/* SRD: finds where the next packet goes, which engine_transmit returns; false: there is no packet. engine_transmit
+ * returns false if that packet's work ended instead; so call both until engine_next_message returns false. */
+bool engine_next_message(struct engine *, struct engine_target *);
+/* SRD: the link of that target has no room: its packets wait a moment, or until engine_retry, and others come first. */
+void engine_hold(struct engine *, nanos now);
+void engine_retry(struct engine *);
+/* SRD: that target is not on this host: work for it ends. */
+void engine_nobody(struct engine *);
+/* SRD: ends the work that names this address handle, which is about to be destroyed. */
+void engine_forget_address(struct engine *, const void *address);
+
 /* Raw packets: writes the next frame and its length, with checksums if the work asks for them. False: no work is
  * left, or it can't be sent and the send queue is in error. Returns the same frame until engine_frame_sent. */
 bool engine_next_frame(struct engine *, uint8_t frame[RAW_FRAME_MAX], uint32_t *length);
@@ -282,13 +296,15 @@ bool engine_has_output(const struct engine *);
 /* A faster form of engine_has_output, which is true more often: if posted work was not sent, or an answer is owed. */
 static inline bool engine_may_have_output(const struct engine *engine)
 {
-    return engine_is_reliable(engine) ? rc_may_have_output(&engine->rc) : unreliable_has_output(&engine->unreliable);
+    return engine_is_reliable(engine) ? rc_may_have_output(&engine->rc) : engine_has_output(engine);
 }
 
 /* The time at which engine_expire must be called; or NANOS_NEVER. */
 static inline nanos engine_deadline(const struct engine *engine)
 {
-    return engine_is_reliable(engine) ? rc_deadline(&engine->rc) : NANOS_NEVER;
+    if (engine_is_reliable(engine))
+        return rc_deadline(&engine->rc);
+    return engine->operations->deadline ? engine->operations->deadline(&engine->unreliable) : NANOS_NEVER;
 }
 
 /* The receive that a message has taken and has not ended; or NULL. */

@@ -344,18 +344,9 @@ static void a_reset_forgets_everything_but_the_options(void **state)
 
 #define raw_script(test) cmocka_unit_test_setup_teardown(test, set_up, script_tear_down)
 
-TESTS_OF(raw_script, a_frame_is_sent_as_it_lies_in_memory,
-                     frames_too_short_or_too_long_break_the_send_side,
-                     a_bad_local_key_is_found,
-                     checksums_are_written_where_they_are_asked_for,
-                     draining_lets_work_wait,
-                     large_data_goes_out_in_segments,
-                     a_header_that_cannot_be_segmented_is_refused,
-                     a_tunnel_cannot_be_segmented,
-                     what_has_begun_is_finished_while_draining,
-                     a_frame_arrives_whole,
-                     a_tag_is_stripped_into_the_completion,
-                     the_frame_check_sequence_is_stored_behind_the_frame,
-                     frames_without_room_are_dropped,
-                     a_receive_without_memory_is_an_error,
-                     a_reset_forgets_everything_but_the_options)
+TESTS_OF(raw_script, a_frame_is_sent_as_it_lies_in_memory, frames_too_short_or_too_long_break_the_send_side,
+         a_bad_local_key_is_found, checksums_are_written_where_they_are_asked_for, draining_lets_work_wait,
+         large_data_goes_out_in_segments, a_header_that_cannot_be_segmented_is_refused, a_tunnel_cannot_be_segmented,
+         what_has_begun_is_finished_while_draining, a_frame_arrives_whole, a_tag_is_stripped_into_the_completion,
+         the_frame_check_sequence_is_stored_behind_the_frame, frames_without_room_are_dropped,
+         a_receive_without_memory_is_an_error, a_reset_forgets_everything_but_the_options)

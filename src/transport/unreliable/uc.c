@@ -106,8 +106,9 @@ static void execute_locally(struct uc *uc, const struct send_wqe *work)
         refuse_work(uc, status, reason);
 }
 
-static bool uc_transmit(struct unreliable *common, struct packet *out, struct iovec *pieces)
+static bool uc_transmit(struct unreliable *common, struct packet *out, struct iovec *pieces, nanos now)
 {
+    (void)now;
     struct uc *uc = uc_of(common);
     unreliable_settle(&uc->common);
     while (unreliable_is_ready(&uc->common)) {
@@ -334,8 +335,9 @@ cold static enum reason execute_gathered(struct uc *uc, uint32_t flags, const st
     return reason || !uc->lost ? reason : flags & OP_SEND ? REASON_RECEIVE_GONE : REASON_REMOTE_GONE;
 }
 
-static void uc_receive(struct unreliable *common, const struct packet *packet)
+static void uc_receive(struct unreliable *common, const struct packet *packet, nanos now)
 {
+    (void)now;
     struct uc *uc = uc_of(common);
     enum reason reason = bth_check(&common->settings, SERVICE_UC, common->receiving, common->failed, packet);
     if (reason) {

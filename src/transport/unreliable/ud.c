@@ -53,8 +53,9 @@ static enum reason build(const struct ud *ud, const struct send_wqe *work, struc
     return request_payload(ud->common.owner, work, 0, work->length, out, pieces);
 }
 
-static bool ud_transmit(struct unreliable *common, struct packet *out, struct iovec *pieces)
+static bool ud_transmit(struct unreliable *common, struct packet *out, struct iovec *pieces, nanos now)
 {
+    (void)now;
     struct ud *ud = ud_of(common);
     const struct send_wqe *work = ud_next(ud);
     if (!work)
@@ -119,8 +120,9 @@ static void ud_accept(struct ud *ud, const struct recv_wqe *receive, const struc
     ud->common.owner->operations->received(ud->common.owner, receive, &arrival);
 }
 
-static void ud_receive(struct unreliable *common, const struct packet *packet)
+static void ud_receive(struct unreliable *common, const struct packet *packet, nanos now)
 {
+    (void)now;
     struct ud *ud = ud_of(common);
     const struct recv_wqe *receive;
     enum reason reason = ud_check(ud, packet);

@@ -191,16 +191,9 @@ static void reset_forgets_and_keeps_the_settings(void **state)
     assert_int_equal(sends(rig, SEND_ONLY, 100)->source, RIG_NUMBER);
 }
 
-TESTS_OF(ud_script, c9_8_3_a_datagram_says_who_sends_it,
-                    c10_2_5_a_controlled_qkey_means_our_own,
-                    c9_8_3_work_ends_when_its_packet_is_gone,
-                    c9_8_3_sequence_numbers_wrap,
-                    c9_8_3_a_datagram_longer_than_the_mtu_is_refused,
-                    draining_holds_work_back,
-                    the_first_forty_bytes_are_the_grh,
-                    an_unknown_grh_is_zeros,
-                    c9_8_3_a_datagram_too_long_leaves_the_receive,
-                    c9_8_3_without_a_receive_the_datagram_is_lost,
-                    c9_6_1_strangers_are_dropped_before_a_receive_is_taken,
-                    flushing_ends_everything,
-                    reset_forgets_and_keeps_the_settings)
+TESTS_OF(ud_script, c9_8_3_a_datagram_says_who_sends_it, c10_2_5_a_controlled_qkey_means_our_own,
+         c9_8_3_work_ends_when_its_packet_is_gone, c9_8_3_sequence_numbers_wrap,
+         c9_8_3_a_datagram_longer_than_the_mtu_is_refused, draining_holds_work_back, the_first_forty_bytes_are_the_grh,
+         an_unknown_grh_is_zeros, c9_8_3_a_datagram_too_long_leaves_the_receive,
+         c9_8_3_without_a_receive_the_datagram_is_lost, c9_6_1_strangers_are_dropped_before_a_receive_is_taken,
+         flushing_ends_everything, reset_forgets_and_keeps_the_settings)

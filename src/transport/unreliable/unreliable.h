@@ -1,5 +1,5 @@
-/* The common part of UC, UD and raw packets, the first member of each (`common`): work ends once it was transmitted,
- * and a faulty packet is no error of the queue pair. Pure, as rc.h says. */
+/* The common part of all services but RC and XRC, the first member of each (`common`). UC, UD and raw packets: work
+ * ends once it was transmitted, and a faulty packet is no error of the queue pair. Pure, as rc.h says. */
 #pragma once
 
 #include "transport/owner.h"
@@ -27,11 +27,11 @@ struct unreliable_operations {
     void (*posted)(struct unreliable *);
 
     /* Takes one packet from the network. The packet and its payload are not kept. Raw packets: NULL. */
-    void (*receive)(struct unreliable *, const struct packet *);
+    void (*receive)(struct unreliable *, const struct packet *, nanos now);
 
     /* Returns the next packet to send, or false. Work ends at the call after the one that returned its last packet,
      * since the caller is done with that then: so it is called until it returns false. Raw packets: NULL. */
-    bool (*transmit)(struct unreliable *, struct packet *out, struct iovec *pieces);
+    bool (*transmit)(struct unreliable *, struct packet *out, struct iovec *pieces, nanos now);
 
     /* Reports that the last packet was not sent: the memory of its payload is gone. Raw packets: NULL. */
     void (*unreadable)(struct unreliable *);
@@ -42,9 +42,21 @@ struct unreliable_operations {
     /* The receive that a message has taken and has not ended; or NULL. The operation is NULL if messages are one
      * packet. */
     const struct recv_wqe *(*open_receive)(const struct unreliable *);
+
+    /* Do what engine_expire (of a peer that is silent), engine_watch and engine_deadline do. NULL: the service has no
+     * timers. */
+    void (*expire)(struct unreliable *, nanos now);
+    nanos (*watch)(struct unreliable *);
+    nanos (*deadline)(const struct unreliable *);
+
+    /* Returns true if transmitting would give output. NULL: unreliable_has_output knows it. */
+    bool (*has_output)(const struct unreliable *);
+
+    /* Raises SQ_DRAINED if the send queue is drained, after a change of `draining`. NULL: unreliable_drain does it. */
+    void (*drained)(struct unreliable *);
 };
 
-extern const struct unreliable_operations uc_operations, ud_operations, raw_operations;
+extern const struct unreliable_operations uc_operations, ud_operations, raw_operations, srd_operations;
 
 /* Makes an idle common part. `queue` describes memory of the owner, which outlives the engine. */
 void unreliable_initialize(struct unreliable *, struct engine_owner *, const struct send_queue *queue);

@@ -1,0 +1,346 @@
+#include "transport/srd/sources.h"
+
+#include <string.h>
+
+#include "base/container.h"
+#include "transport/bth.h"
+#include "transport/srd/store.h"
+#include "transport/srd/tables.h"
+#include "wire/psn.h"
+
+void srd_sources_start(struct srd *srd)
+{
+    TAILQ_INIT(&srd->responder.due);
+    TAILQ_INIT(&srd->responder.known);
+    TAILQ_INIT(&srd->responder.strange);
+    TAILQ_INIT(&srd->responder.spare);
+}
+
+/* ---- sources ---- */
+
+/* The sender's address: of IPv6, or of IPv4 in the last 20 bytes (wire/packet.h), which is mapped, as GIDs are. */
+static void gid_of(const struct packet *packet, uint8_t gid[16])
+{
+    enum { IPV6_SOURCE = 8, IPV4_SOURCE = 32 };
+    memset(gid, 0, 16);
+    if (!packet->grh)
+        return;
+    if (packet->grh[0] >> 4 == 6)
+        return (void)memcpy(gid, packet->grh + IPV6_SOURCE, 16);
+    gid[10] = gid[11] = 0xff;
+    memcpy(gid + 12, packet->grh + IPV4_SOURCE, 4);
+}
+
+static uint64_t key_of_source(const uint8_t gid[16], const struct packet *packet)
+{
+    uint64_t halves[2];
+    memcpy(halves, gid, sizeof halves);
+    return halves[0] * 0x9e3779b97f4a7c15 ^ halves[1] ^ (uint64_t)packet->source << 32 ^ packet->srd.epoch;
+}
+
+static struct srd_source *find_source(const struct srd *srd, const struct packet *packet)
+{
+    const struct hash *hash = &srd->responder.sources;
+    struct hash_entry *entry = NULL;
+    uint8_t gid[16];
+    gid_of(packet, gid);
+    while (hash->buckets && (entry = hash_find(hash, key_of_source(gid, packet), entry))) {
+        struct srd_source *source = container_of(entry, struct srd_source, entry);
+        if (source->number == packet->source && source->epoch == packet->srd.epoch && !memcmp(source->gid, gid, 16))
+            return source;
+    }
+    return NULL;
+}
+
+static struct srd_sources *list_of_source(struct srd *srd, const struct srd_source *source)
+{
+    return source->known ? &srd->responder.known : &srd->responder.strange;
+}
+
+/* The oldest source that owes nothing. */
+static struct srd_source *oldest(const struct srd_sources *sources)
+{
+    struct srd_source *source = TAILQ_FIRST(sources);
+    while (source && (source->queued || source->reads))
+        source = TAILQ_NEXT(source, age_entry);
+    return source;
+}
+
+static void forget_source(struct srd *srd, struct srd_source *source)
+{
+    TAILQ_REMOVE(list_of_source(srd, source), source, age_entry);
+    hash_remove(&source->entry);
+    srd->responder.greeted -= !source->known;
+    TAILQ_INSERT_HEAD(&srd->responder.spare, source, age_entry);
+}
+
+/* A place for a new source: the oldest that has only greeted where there are many of these, and the oldest of all where
+ * there is no other place. Those that only greet push out nobody who has sent data, until the table is full. */
+static struct srd_source *make_place(struct srd *srd)
+{
+    struct srd_responder *responder = &srd->responder;
+    struct engine_owner *owner = srd->common.owner;
+    struct srd_source *source = TAILQ_FIRST(&responder->spare);
+    if (source)
+        return source;
+    if (responder->greeted >= SRD_GREETED && (source = oldest(&responder->strange)))
+        return forget_source(srd, source), source;
+    if (responder->count < SRD_PEERS && (source = owner->operations->room(owner, sizeof *source))) {
+        responder->count++;
+        TAILQ_INSERT_HEAD(&responder->spare, source, age_entry);
+        return source;
+    }
+    source = oldest(&responder->strange);
+    source = source ? source : oldest(&responder->known);
+    if (source)
+        forget_source(srd, source);
+    return source;
+}
+
+static struct srd_source *add_source(struct srd *srd, const struct packet *packet)
+{
+    struct srd_responder *responder = &srd->responder;
+    bool fits = tables_make_room(srd, &responder->sources, responder->count);
+    struct srd_source *source = fits ? make_place(srd) : NULL;
+    if (!source)
+        return NULL;
+    struct srd_source filled = {.number = packet->source, .epoch = packet->srd.epoch};
+    while (!filled.cookie)
+        filled.cookie = (uint32_t)srd_tables_random(srd);
+    gid_of(packet, filled.gid);
+    memset(filled.statuses, SRD_OPEN, sizeof filled.statuses);
+    TAILQ_REMOVE(&responder->spare, source, age_entry);
+    *source = filled;
+    hash_add(&responder->sources, &source->entry, key_of_source(source->gid, packet));
+    TAILQ_INSERT_TAIL(&responder->strange, source, age_entry);
+    responder->greeted++;
+    return source;
+}
+
+/* Notes that the source has sent data: it is the youngest of those that have. */
+static void note_use(struct srd *srd, struct srd_source *source)
+{
+    if (source->known && !TAILQ_NEXT(source, age_entry))
+        return;
+    TAILQ_REMOVE(list_of_source(srd, source), source, age_entry);
+    srd->responder.greeted -= !source->known;
+    source->known = true;
+    TAILQ_INSERT_TAIL(&srd->responder.known, source, age_entry);
+}
+
+/* ---- answers ---- */
+
+static void write_response(const struct srd *srd, enum operation operation, uint32_t receiver,
+                           const struct srd_header *header, struct packet *out)
+{
+    const struct engine_settings *settings = &srd->common.settings;
+    bth_fill(out, op_code(SERVICE_SRD, operation), settings->pkey, receiver, header->number & PSN_MASK);
+    out->source = settings->number;
+    out->qkey = 0;
+    out->srd = *header;
+}
+
+/* Answers at once, to a packet of no source. */
+static void reply(struct srd *srd, const struct packet *packet, enum operation operation, uint32_t cookie,
+                  uint32_t status)
+{
+    struct packet out;
+    write_response(srd, operation, packet->source,
+                   &(struct srd_header){packet->srd.epoch, cookie, packet->srd.number, status}, &out);
+    srd->common.owner->operations->reply(srd->common.owner, packet, &out);
+}
+
+static void owe(struct srd *srd, struct srd_source *source, uint32_t number)
+{
+    source->due |= 1ull << number % SRD_WINDOW;
+    if (source->queued)
+        return;
+    source->queued = true;
+    TAILQ_INSERT_TAIL(&srd->responder.due, source, due_entry);
+}
+
+const struct srd_source *srd_sources_next(const struct srd *srd)
+{
+    const struct srd_responder *responder = &srd->responder;
+    return responder->read_count ? responder->reads[responder->first_read % SRD_READS].source
+                                 : TAILQ_FIRST(&responder->due);
+}
+
+static struct srd_read *take_read(struct srd *srd)
+{
+    struct srd_read *read = &srd->responder.reads[srd->responder.first_read++ % SRD_READS];
+    srd->responder.read_count--;
+    read->source->reads--;
+    return read;
+}
+
+static void owe_nothing(struct srd *srd, struct srd_source *source)
+{
+    source->due = 0;
+    if (source->queued)
+        TAILQ_REMOVE(&srd->responder.due, source, due_entry);
+    source->queued = false;
+}
+
+/* A late READ may have waited until a newer packet has its place. */
+static void refuse_read(struct srd *srd, struct srd_source *source, uint32_t number)
+{
+    if (number - source->floor >= SRD_WINDOW)
+        return;
+    source->statuses[number % SRD_WINDOW] = SRD_NO_ACCESS;
+    owe(srd, source, number);
+}
+
+static bool transmit_read(struct srd *srd, struct packet *out, struct iovec *pieces)
+{
+    struct engine_owner *owner = srd->common.owner;
+    const struct srd_read *read = take_read(srd);
+    struct srd_source *source = read->source;
+    pieces[0] = (struct iovec){NULL, 0};
+    if (read->length && owner->operations->remote_memory(owner, read->rkey, read->address, read->length,
+                                                         IBV_ACCESS_REMOTE_READ, pieces)) {
+        refuse_read(srd, source, read->number);
+        return false;
+    }
+    write_response(srd, OPERATION_READ_RESPONSE_ONLY, source->number,
+                   &(struct srd_header){source->epoch, source->cookie, read->number, 0}, out);
+    out->payload = (struct payload){.length = read->length, .count = read->length > 0, .pieces = pieces};
+    return true;
+}
+
+/* One answer has no payload; several are the bytes from the first number that is due to the last one. */
+static void transmit_responses(struct srd *srd, struct packet *out, struct iovec *pieces)
+{
+    struct srd_source *source = TAILQ_FIRST(&srd->responder.due);
+    uint8_t *statuses = srd->responder.response;
+    uint32_t first = source->floor, count = 0;
+    while (!(source->due >> first % SRD_WINDOW & 1))
+        first++;
+    for (uint32_t i = 0; i < SRD_WINDOW && first + i - source->floor < SRD_WINDOW; i++) {
+        statuses[i] = source->statuses[(first + i) % SRD_WINDOW];
+        count = source->due >> (first + i) % SRD_WINDOW & 1 ? i + 1 : count;
+    }
+    owe_nothing(srd, source);
+    write_response(srd, OPERATION_ACKNOWLEDGE, source->number,
+                   &(struct srd_header){source->epoch, source->cookie, first, count > 1 ? 0 : statuses[0]}, out);
+    pieces[0] = (struct iovec){statuses, count};
+    if (count > 1)
+        out->payload = (struct payload){.length = count, .count = 1, .pieces = pieces};
+}
+
+bool srd_sources_transmit(struct srd *srd, struct packet *out, struct iovec *pieces)
+{
+    if (srd->responder.read_count)
+        return transmit_read(srd, out, pieces);
+    transmit_responses(srd, out, pieces);
+    return true;
+}
+
+void srd_sources_hold(struct srd *srd)
+{
+    if (srd->responder.read_count)
+        take_read(srd);
+    else
+        owe_nothing(srd, TAILQ_FIRST(&srd->responder.due));
+}
+
+/* ---- requests ---- */
+
+static void drop_request(struct srd *srd, const struct packet *packet, enum reason reason)
+{
+    srd->common.owner->operations->dropped(srd->common.owner, packet, reason);
+}
+
+/* Forgets the answers before the sender's floor, which it does not wait for any more. False: the numbers are
+ * impossible. */
+static bool advance_floor(struct srd *srd, struct srd_source *source, const struct srd_header *header)
+{
+    uint32_t ahead = header->number - header->floor, moved = header->floor - source->floor;
+    if (ahead >= SRD_WINDOW)
+        return false;
+    if ((int32_t)moved <= 0)
+        return true; /* an older packet, which was overtaken */
+    if (moved >= SRD_WINDOW) {
+        memset(source->statuses, SRD_OPEN, sizeof source->statuses);
+        source->due = 0;
+    }
+    for (uint32_t i = 0; i < moved && moved < SRD_WINDOW; i++) {
+        source->statuses[(source->floor + i) % SRD_WINDOW] = SRD_OPEN;
+        source->due &= ~(1ull << (source->floor + i) % SRD_WINDOW);
+    }
+    source->floor = header->floor;
+    if (!source->due)
+        owe_nothing(srd, source);
+    return true;
+}
+
+/* A queue of responses that is full loses the READ, which is repeated. */
+static void owe_read(struct srd *srd, struct srd_source *source, const struct packet *packet)
+{
+    struct srd_responder *responder = &srd->responder;
+    struct engine_owner *owner = srd->common.owner;
+    if (!responder->reads)
+        responder->reads = owner->operations->room(owner, SRD_READS * sizeof *responder->reads);
+    if (!responder->reads || responder->read_count == SRD_READS)
+        return;
+    uint32_t place = responder->first_read + responder->read_count++;
+    responder->reads[place % SRD_READS] = (struct srd_read){.source = source,
+                                                            .number = packet->srd.number,
+                                                            .rkey = packet->rkey,
+                                                            .length = packet->length,
+                                                            .address = packet->address};
+    source->reads++;
+}
+
+static uint8_t execute_once(struct srd *srd, const struct packet *packet)
+{
+    if (packet->qkey == srd->common.settings.qkey)
+        return srd_store_execute(srd, packet);
+    drop_request(srd, packet, REASON_PACKET_QKEY);
+    return SRD_NO_QP; /* nobody has published EFA's answer to a wrong Q_Key */
+}
+
+static void take_request(struct srd *srd, struct srd_source *source, const struct packet *packet)
+{
+    uint8_t *status = &source->statuses[packet->srd.number % SRD_WINDOW];
+    bool reads = op_find(packet->opcode)->flags & OP_READ;
+    if (*status == SRD_OPEN) {
+        uint8_t found = execute_once(srd, packet);
+        if (found == SRD_LOST)
+            return drop_request(srd, packet, REASON_PACKET_PULL);
+        if (found == SRD_DONE && reads)
+            return owe_read(srd, source, packet);
+        *status = found;
+    }
+    owe(srd, source, packet->srd.number);
+}
+
+static void take_data_of(struct srd *srd, const struct packet *packet)
+{
+    struct srd_source *source = find_source(srd, packet);
+    if (!source || source->cookie != packet->srd.cookie)
+        return reply(srd, packet, OPERATION_ACKNOWLEDGE, packet->srd.cookie, SRD_STRANGER);
+    if (!advance_floor(srd, source, &packet->srd))
+        return drop_request(srd, packet, REASON_PACKET_PSN);
+    note_use(srd, source);
+    if (packet->srd.number - source->floor < SRD_WINDOW) /* otherwise its sender has ended it */
+        take_request(srd, source, packet);
+}
+
+static void greet(struct srd *srd, const struct packet *packet)
+{
+    struct srd_source *source = find_source(srd, packet);
+    source = source ? source : add_source(srd, packet);
+    if (source)
+        reply(srd, packet, OPERATION_WELCOME, source->cookie, 0);
+}
+
+void srd_sources_receive(struct srd *srd, const struct packet *packet)
+{
+    if (packet->payload.length > store_longest(srd))
+        return drop_request(srd, packet, REASON_PACKET_TOO_LONG);
+    if (op_operation(packet->opcode) == OPERATION_HELLO)
+        greet(srd, packet);
+    else
+        take_data_of(srd, packet);
+}

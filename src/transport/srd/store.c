@@ -1,0 +1,123 @@
+#include "transport/srd/store.h"
+
+#include "transport/scatter.h"
+
+/* RDMA needs an address handle of the responder for the requester (rdma-core commit b16324937). */
+static bool knows_sender(struct srd *srd, const struct packet *packet)
+{
+    struct engine_owner *owner = srd->common.owner;
+    return !owner->operations->knows || owner->operations->knows(owner, packet);
+}
+
+/* Finds the memory of a READ or WRITE; nothing for no bytes. */
+static uint8_t find_memory(struct srd *srd, const struct packet *packet, uint32_t length, unsigned access,
+                           struct iovec *memory)
+{
+    struct engine_owner *owner = srd->common.owner;
+    if (!knows_sender(srd, packet))
+        return SRD_NO_ADDRESS;
+    *memory = (struct iovec){NULL, 0};
+    if (length && owner->operations->remote_memory(owner, packet->rkey, packet->address, length, access, memory))
+        return SRD_NO_ACCESS;
+    return SRD_DONE;
+}
+
+static uint8_t write_data(struct srd *srd, const struct packet *packet)
+{
+    struct iovec memory;
+    uint8_t status = find_memory(srd, packet, packet->payload.length, IBV_ACCESS_REMOTE_WRITE, &memory);
+    if (status != SRD_DONE || !packet->payload.length)
+        return status;
+    if (payload_copy(&packet->payload, 0, &memory, 1))
+        return SRD_DONE;
+    return payload_can_land(&memory, 1) ? SRD_LOST : SRD_NO_ACCESS;
+}
+
+static uint8_t take_receive(struct srd *srd, const struct packet *packet, uint64_t least,
+                            const struct recv_wqe **receive)
+{
+    *receive = srd->common.owner->operations->take_receive(srd->common.owner, packet, least);
+    if (!*receive)
+        return SRD_NO_RECEIVE;
+    return *receive == &receive_too_short ? SRD_TOO_LONG : SRD_DONE;
+}
+
+static void give_message(struct srd *srd, const struct recv_wqe *receive, const struct packet *packet, bool written)
+{
+    bool immediate = op_find(packet->opcode)->flags & OP_IMMDT;
+    const struct recv_cqe arrival = {
+        .status = IBV_WC_SUCCESS,
+        .opcode = written ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV,
+        .length = written ? packet->length : packet->payload.length,
+        .flags = immediate ? IBV_WC_WITH_IMM : 0,
+        .immediate_or_key = immediate ? packet->immediate : 0,
+        .source = packet->source,
+        .packet = packet,
+    };
+    srd->common.owner->operations->received(srd->common.owner, receive, &arrival);
+}
+
+/* The receive has an error of this end, and the queue pair goes on. EFA's answer to the sender is not known. */
+static uint8_t fail_receive(struct srd *srd, const struct recv_wqe *receive, const struct packet *packet,
+                            enum reason reason)
+{
+    const struct recv_cqe arrival = {
+        .status = IBV_WC_LOC_PROT_ERR, .reason = reason, .opcode = IBV_WC_RECV, .packet = packet};
+    srd->common.owner->operations->received(srd->common.owner, receive, &arrival);
+    return SRD_TOO_LONG;
+}
+
+static uint8_t receive_message(struct srd *srd, const struct packet *packet)
+{
+    struct engine_owner *owner = srd->common.owner;
+    const struct recv_wqe *receive;
+    uint8_t status = take_receive(srd, packet, packet->payload.length, &receive);
+    if (status != SRD_DONE)
+        return status;
+    enum reason reason = scatter(owner, receive, 0, &packet->payload);
+    if (reason == REASON_PACKET_PULL) {
+        owner->operations->return_receive(owner, receive);
+        return SRD_LOST;
+    }
+    if (reason)
+        return fail_receive(srd, receive, packet, reason);
+    give_message(srd, receive, packet, false);
+    return SRD_DONE;
+}
+
+/* The receive of the immediate is there before the data is stored. */
+static uint8_t write_with_immediate(struct srd *srd, const struct packet *packet)
+{
+    struct engine_owner *owner = srd->common.owner;
+    const struct recv_wqe *receive;
+    if (!knows_sender(srd, packet))
+        return SRD_NO_ADDRESS;
+    uint8_t status = take_receive(srd, packet, 0, &receive);
+    if (status != SRD_DONE)
+        return status;
+    status = write_data(srd, packet);
+    if (status != SRD_DONE)
+        owner->operations->return_receive(owner, receive);
+    else
+        give_message(srd, receive, packet, true);
+    return status;
+}
+
+uint32_t store_longest(const struct srd *srd)
+{
+    const struct engine_settings *settings = &srd->common.settings;
+    return settings->max_message > settings->segment ? settings->max_message : settings->segment;
+}
+
+uint8_t srd_store_execute(struct srd *srd, const struct packet *packet)
+{
+    const uint32_t flags = op_find(packet->opcode)->flags;
+    struct iovec memory;
+    if (flags & OP_SEND)
+        return receive_message(srd, packet);
+    if (flags & OP_READ && packet->length > store_longest(srd))
+        return SRD_TOO_LONG; /* the response is one packet */
+    if (flags & OP_READ)
+        return find_memory(srd, packet, packet->length, IBV_ACCESS_REMOTE_READ, &memory);
+    return flags & OP_IMMDT ? write_with_immediate(srd, packet) : write_data(srd, packet);
+}
