@@ -19,3 +19,11 @@ void bottom_of_vendors(struct calls *calls)
         return AROUND_##outcome(#name, around ? calls_get(around, name) arguments : own_##name arguments);              \
     }
 #include "calls/efa.def"
+
+#define PART(type, name, parameters, arguments)                                                                        \
+    type softverbs_##name parameters;                                                                                  \
+    EXPORT type softverbs_##name parameters                                                                            \
+    {                                                                                                                  \
+        return own_##name arguments;                                                                                   \
+    }
+#include "calls/efa.def"

@@ -14,6 +14,7 @@ enum qp_traits {
     QP_NAMES_SRQ = 1 << 6,  /* each work request names an SRQ, which may be a third process's */
     QP_SHARED = 1 << 7,     /* it has neither PD nor queues, and programs have handles of it */
     QP_ETHERNET = 1 << 8,   /* its packets are Ethernet frames, which InfiniBand devices do not have */
+    QP_UNORDERED = 1 << 10, /* its messages arrive and end in any order, and each signals its end */
     QP_INSIDE_WQ = 1 << 9,  /* of a queue pair, not of a type: it is the inside of a work queue (verbs/qp/wq.h) */
 };
 

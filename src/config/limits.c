@@ -103,6 +103,7 @@ void limits_imitate(struct limits *limits, const struct profile *profile)
             *limit = value < names[which].most ? (uint32_t)value : names[which].most;
     }
     raise_to_larger(limits, profile);
+    limits->max_rdma = (uint32_t)profile_value(profile, PROFILE_max_rdma_size, limits->max_rdma);
     limits->qpn_bits = (uint32_t)profile_value(profile, PROFILE_qpn_bits, limits->qpn_bits);
 }
 

@@ -11,6 +11,7 @@ struct limits {
 #include "config/limits.def"
     uint32_t max_mtu;  /* fixed */
     uint32_t qpn_bits; /* of queue pair numbers; the profile's */
+    uint32_t max_rdma; /* READs and WRITEs of EFA; a profile's max_rdma_size */
 };
 
 /* The limits where nothing is set. */

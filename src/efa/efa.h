@@ -7,3 +7,9 @@
 
 #define VENDOR(outcome, type, name, parameters, arguments) type own_##name parameters;
 #include "calls/efa.def"
+
+#define PART(type, name, parameters, arguments) type own_##name parameters;
+#include "calls/efa.def"
+
+/* Lets efadv_cq_from_ibv_cq_ex answer for this completion queue. */
+void efa_begin_cq(struct ibv_cq_ex *);

@@ -113,6 +113,15 @@ const char *port_icmp(const struct process *process, unsigned device, const uint
     return text;
 }
 
+bool port_is_closed(const struct process *process, unsigned device, const uint8_t gid[16])
+{
+    struct udp_port *port = device < DEVICES_MAX ? port_at(process, device) : NULL;
+    int error = errno;
+    bool closed = port && udp_icmp_is_closed(port, gid);
+    errno = error;
+    return closed;
+}
+
 unsigned port_receive(struct process *process, udp_take *take, udp_drop *drop, void *context)
 {
     lock_assert_held(&process->progress);

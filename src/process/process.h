@@ -14,6 +14,7 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
+#include "base/bucket.h"
 #include "base/lock.h"
 #include "base/nanos.h"
 #include "ipc/node.h"
@@ -68,6 +69,7 @@ struct loop {
     struct endpoint_list to_flush; /* endpoints that received something and may have an answer; under progress */
     struct endpoint_list late;     /* endpoints that owe only an ACK that no peer asked for; under progress */
     unsigned late_rounds;          /* rounds since `late` got one; under progress */
+    struct bucket refusals;        /* answers to packets of the network for nobody (refusals.c); under progress */
     struct endpoint_list no_room;  /* endpoints whose link had no room for their output; under schedule.lock */
     _Atomic uint32_t no_room_count;
     struct schedule_timer liveness;          /* asks whether the receivers of the endpoints in no_room live */

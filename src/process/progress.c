@@ -7,6 +7,7 @@
 #include "link/guard.h"
 #include "process/forward.h"
 #include "process/port.h"
+#include "process/refusals.h"
 #include "runtime/clock.h"
 #include "runtime/qpns.h"
 #include "tap/taps.h"
@@ -163,6 +164,7 @@ static bool take_datagram(void *context, const struct udp_arrival *from)
         return false;
     traffic_stray(&round->process->traffic, packet, from->route, REASON_PACKET_NO_QP, "qp 0x%x from the network",
                   packet->destination);
+    refusals_send_back(round->process, packet, from->interface, round->now);
     note_number(round->process, packet->destination);
     return false;
 }
@@ -211,6 +213,8 @@ cold static void take_packet_slow(struct round *round, struct endpoint_arrival *
         return;
     traffic_stray(&round->process->traffic, packet, NULL, REASON_PACKET_NO_QP, "qp 0x%x from process %d",
                   packet->destination, (int)arrival->peer->pid);
+    if (!arrival->forwarded)
+        refusals_send(arrival->peer, packet);
     note_number(round->process, packet->destination);
 }
 

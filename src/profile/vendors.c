@@ -24,3 +24,13 @@ const struct vendor_error *vendors_next(const char *driver, uint32_t code, const
             return error;
     return NULL;
 }
+
+bool vendors_code(const char *driver, const char *status, uint32_t *code)
+{
+    for (const struct vendor_error *error = errors; error < errors + ERRORS; error++)
+        if (!strcmp(error->driver, driver) && !strcmp(error->status, status)) {
+            *code = error->code;
+            return true;
+        }
+    return false;
+}

@@ -16,5 +16,8 @@ struct vendor_error {
  * NULL: there is no more. Thread-safe. */
 const struct vendor_error *vendors_next(const char *driver, uint32_t code, const struct vendor_error *last);
 
+/* Writes the first code of the driver with this status (without IBV_WC_). False: the list has none. */
+bool vendors_code(const char *driver, const char *status, uint32_t *code);
+
 /* The i-th of the list; NULL: there is no more. */
 const struct vendor_error *vendors_at(unsigned i);

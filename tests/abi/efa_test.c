@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #define VENDOR(answer, type, name, parameters, arguments) type name parameters;
-#define PART(type, name, parameters) type name parameters;
+#define PART(type, name, parameters, arguments) type name parameters;
 #include "calls/efa.def"
 
 #define SIZE(structure, bytes) _Static_assert(sizeof(struct structure) == (bytes), "");

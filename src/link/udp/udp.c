@@ -153,23 +153,39 @@ int udp_fd(const struct udp_port *port)
 }
 
 /* Reads all queues first, as an answer may still wait there. */
-bool udp_icmp_describe(struct udp_port *port, const uint8_t destination[16], char *text, size_t size)
+/* Finds the answer of the last half a minute. */
+static bool find_error(struct udp_port *port, const uint8_t destination[16], struct udp_icmp_error *heard)
 {
     static const nanos fresh = 30 * NANOS_SECOND;
-    struct udp_icmp_error heard;
-    char words[UDP_ICMP_TEXT];
-    text[0] = 0;
     if (port->abandoned)
         return false;
     int before = uncancelled_begin();
     udp_icmp_take_all(&port->icmp);
     uncancelled_end(before);
     nanos now = read_clock(CLOCK_MONOTONIC);
-    if (!udp_icmp_find(&port->icmp, destination, now > fresh ? now - fresh : 0, &heard))
+    return udp_icmp_find(&port->icmp, destination, now > fresh ? now - fresh : 0, heard);
+}
+
+bool udp_icmp_describe(struct udp_port *port, const uint8_t destination[16], char *text, size_t size)
+{
+    struct udp_icmp_error heard;
+    char words[UDP_ICMP_TEXT];
+    text[0] = 0;
+    if (!find_error(port, destination, &heard))
         return false;
     udp_icmp_write(&heard, words);
     snprintf(text, size, "%s", words);
     return true;
+}
+
+bool udp_icmp_is_closed(struct udp_port *port, const uint8_t destination[16])
+{
+    enum { UNREACHABLE_IPV4 = 3, UNREACHABLE_IPV6 = 1, PORT_IPV4 = 3, PORT_IPV6 = 4 };
+    struct udp_icmp_error heard;
+    if (!find_error(port, destination, &heard))
+        return false;
+    return heard.type == (heard.ipv6 ? UNREACHABLE_IPV6 : UNREACHABLE_IPV4) &&
+           heard.code == (heard.ipv6 ? PORT_IPV6 : PORT_IPV4);
 }
 
 unsigned udp_interface(const struct udp_port *port)

@@ -54,6 +54,11 @@ struct efadv_qp_init_attr {
     uint64_t wr_flags; /* 64 */
 };
 
+/* efadv_create_qp_ex(3): wr_flags */
+enum {
+    EFADV_WR_EX_WITH_PROCESSING_HINTS = 1 << 0, /* 64 */
+};
+
 struct efadv_qp { /* 64 */
     uint64_t comp_mask;
     void (*wr_set_processing_hints)(struct efadv_qp *, uint32_t hints);

@@ -187,6 +187,8 @@ static int make_send_queue(struct qp *qp, struct send_queue *queue)
         room = srq->work_room;
     queue->stride = (uint32_t)((sizeof(struct send_wqe) + room + 63) & ~(size_t)63);
     queue->capacity = power_of_two(qp->cap.max_send_wr + srq->work_places);
+    if (qp->traits & QP_UNORDERED)
+        queue->capacity *= 2; /* half of them may be holes between work that waits (transport/srd/works.c) */
     uint32_t staged = srq->work_places && qp->batch.exists ? power_of_two(qp->cap.max_send_wr) : 0;
     size_t size = (size_t)queue->stride * (queue->capacity + staged);
     int error = domain_take(domain_of(qp->ibv.pd), DOMAIN_SEND_QUEUE, size, &qp_datapath(qp)->memory);
@@ -370,8 +372,12 @@ static int qp_enter(struct qp *qp, struct context *context)
 
 struct ibv_qp *qp_create(struct ibv_context *ibv, struct ibv_qp_init_attr_ex *attr)
 {
+    return qp_create_of(ibv, qp_kind_find(attr->qp_type), attr);
+}
+
+struct ibv_qp *qp_create_of(struct ibv_context *ibv, const struct qp_kind *kind, struct ibv_qp_init_attr_ex *attr)
+{
     struct context *context = context_of(ibv);
-    const struct qp_kind *kind = qp_kind_find(attr->qp_type);
     int error = qp_check(context, kind, attr);
     if (error)
         return refused_null(error);

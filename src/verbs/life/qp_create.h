@@ -4,10 +4,13 @@
 #include <infiniband/verbs.h>
 
 struct qp;
+struct qp_kind;
 
 /* NULL and errno: EINVAL impossible or too large attributes, EOPNOTSUPP what is not offered, ENOENT an overwritten
  * handle, ENOMEM. Writes the true capacities back to attr->cap. */
 struct ibv_qp *qp_create(struct ibv_context *, struct ibv_qp_init_attr_ex *);
+/* Makes a queue pair of this kind, whatever attr->qp_type is. */
+struct ibv_qp *qp_create_of(struct ibv_context *, const struct qp_kind *, struct ibv_qp_init_attr_ex *);
 int qp_destroy(struct ibv_qp *); /* 0 or an errno: EBUSY, ENOENT */
 
 /* Gives the locks of the queue pair back in the child of a fork. */

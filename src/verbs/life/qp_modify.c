@@ -2,7 +2,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "base/random.h"
 #include "base/read_clock.h"
 #include "config/device_state.h"
 #include "config/link_layer.h"
@@ -66,8 +68,12 @@ static void remember(struct ibv_qp_attr *to, const struct ibv_qp_attr *from, int
     TAKE(IBV_QP_DEST_QPN, dest_qp_num);
 }
 
+/* Each work request of SRD may have another receiver; what is one packet goes to other hosts as IP fragments. */
 static uint32_t segment_of(const struct qp *qp)
 {
+    enum { UNORDERED_SEGMENT = 8192 };
+    if (qp->traits & QP_UNORDERED)
+        return UNORDERED_SEGMENT;
     return qp_path_segment(qp, qp->path.remote != NULL);
 }
 
@@ -94,6 +100,13 @@ static uint32_t ack_mask_of(const struct qp *qp)
 static bool acks_go_along(const struct qp *qp)
 {
     return qp->traits & QP_END_TO_END && !qp->path.remote && !traffic_taps(&qp->process->traffic);
+}
+
+/* After a reset, and in another process with the same SOFTVERBS_SEED, peers may still know the former numbers. */
+static uint64_t seed_of(const struct qp *qp)
+{
+    uint32_t count = qp->number ^ qp->sends.resets << 24 ^ (uint32_t)getpid() << 8;
+    return qp->traits & QP_UNORDERED ? (uint64_t)random_draw("srd", count) << 32 | random_draw("of srd", count) | 1 : 0;
 }
 
 /* Sets the engine's settings by the attributes. */
@@ -127,6 +140,8 @@ static void configure(struct qp *qp)
         .acks_along = acks_go_along(qp),
         .access = attr->qp_access_flags,
         .max_message = qp->traits & QP_DATAGRAM ? qp_path_longest(qp) : limits->max_message,
+        .max_rdma = limits->max_rdma,
+        .seed = seed_of(qp),
         .number = qp->number,
         .qkey = attr->qkey,
     };

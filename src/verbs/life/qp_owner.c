@@ -17,6 +17,7 @@
 #include "verbs/qp/qp_error.h"
 #include "verbs/qp/qp_memory.h"
 #include "verbs/qp/qp_tell.h"
+#include "verbs/life/vendor_code.h"
 #include "verbs/queue/cq_push.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"
@@ -61,7 +62,7 @@ cold static unsigned tell_failed_send(struct qp *qp, const struct send_wqe *work
     qp_tell_end(qp, "send", work->id, status, reason, &numbers);
     qp_story_send(qp, work, status, reason);
     qp_withdraw_references(qp); /* before the program learns that its memory is its own again */
-    return reason == REASON_SCRIPTED ? scripted_end_of(work).vendor : reason;
+    return reason == REASON_SCRIPTED ? scripted_end_of(work).vendor : vendor_code(status, reason);
 }
 
 /* Notes the end of a send; a success without a packet has no record. */
@@ -71,8 +72,9 @@ static inline void note_sent(struct qp *qp, const struct send_wqe *work, enum ib
         traffic_note_ended(qp_flow(qp), EVENT_SEND_ENDED, work->id, status, work->opcode);
 }
 
-static inline void complete_sent(struct qp *qp, const struct send_wqe *work, enum ibv_wc_status status,
-                                 enum reason reason)
+__attribute__((always_inline)) static inline void complete_sent(struct qp *qp, const struct send_wqe *work,
+                                                                enum ibv_wc_status status, enum reason reason,
+                                                                uint8_t opcode)
 {
     struct cq *cq = qp->uses.send_cq;
     uint32_t retires = qp->sends.unsignalled;
@@ -90,7 +92,7 @@ static inline void complete_sent(struct qp *qp, const struct send_wqe *work, enu
     entry->retires = retires;
     entry->qp_number = qp->number;
     entry->status = (uint8_t)status;
-    entry->opcode = completion_opcodes[work->opcode];
+    entry->opcode = opcode;
     entry->reason = (uint16_t)vendor;
     entry->length = work->length;
     cq_end_push(cq, entry, status != IBV_WC_SUCCESS);
@@ -104,7 +106,17 @@ void qp_owner_sent(struct engine_owner *owner, const struct send_wqe *work, enum
     qp->sends.unsignalled++;
     comp_cntr_ended(qp, completion_opcodes[work->opcode], status, work->length);
     if (status != IBV_WC_SUCCESS || (work->flags & IBV_SEND_SIGNALED) || qp->sends.signal_all)
-        complete_sent(qp, work, status, reason);
+        complete_sent(qp, work, status, reason, completion_opcodes[work->opcode]);
+}
+
+/* The library of EFA shows a READ as a SEND (rdma-core's provider). */
+void qp_owner_sent_unordered(struct engine_owner *owner, const struct send_wqe *work, enum ibv_wc_status status,
+                             enum reason reason)
+{
+    uint8_t opcode = completion_opcodes[work->opcode];
+    struct qp *qp = qp_of_owner(owner);
+    qp->sends.unsignalled++;
+    complete_sent(qp, work, status, reason, opcode == IBV_WC_RDMA_READ ? IBV_WC_SEND : opcode);
 }
 
 cold static void raise_limit(const struct qp *qp)
@@ -148,6 +160,8 @@ cold static void show_address_number(const struct qp *qp, struct completion *ent
         return;
     gid_from_grh(packet->grh, &source, &destination);
     entry->slid = pd_address_number(qp->memory.pd, &source);
+    if (entry->slid == ADDRESS_NUMBER_NONE)
+        memcpy(entry->sgid, &source, sizeof entry->sgid);
 }
 
 /* Fills in the sender of a datagram. Its service level on RoCE is as mlx5 shows it and UCX reads it: version 2, over
@@ -210,8 +224,7 @@ cold static struct recv_cqe tell_failed_receive(struct qp *qp, const struct recv
     }
     qp_tell_end(qp, "receive", receive->id, shown.status, shown.reason, &numbers);
     qp_story_receive(qp, receive, &shown);
-    if (scripted)
-        shown.reason = (enum reason)end.vendor;
+    shown.reason = (enum reason)(scripted ? end.vendor : vendor_code(shown.status, shown.reason));
     return shown;
 }
 

@@ -8,6 +8,7 @@ struct qp;
 
 /* The functions of struct owner_operations (transport/owner.h). */
 void qp_owner_sent(struct engine_owner *, const struct send_wqe *, enum ibv_wc_status, enum reason);
+void qp_owner_sent_unordered(struct engine_owner *, const struct send_wqe *, enum ibv_wc_status, enum reason);
 const struct recv_wqe *qp_owner_take_receive(struct engine_owner *, const struct packet *, uint64_t least);
 void qp_owner_return_receive(struct engine_owner *, const struct recv_wqe *);
 void qp_owner_received(struct engine_owner *, const struct recv_wqe *, const struct recv_cqe *);

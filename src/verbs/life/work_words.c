@@ -3,12 +3,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "events/words.h"
 #include "process/process.h"
+#include "runtime/qpns.h"
 #include "transport/request.h"
 #include "transport/scatter.h"
 #include "verbs/ask/qp_story.h"
 #include "verbs/ask/qp_story_report.h"
 #include "verbs/qp/qp_memory.h"
+#include "verbs/send/ah.h"
 
 /* Adds the cause, as stories have it. */
 static void add_cause(struct tell_numbers *to, const struct story_error *error)
@@ -80,6 +83,22 @@ static bool peer_refused(enum reason reason)
            reason == REASON_REMOTE_OPERATION;
 }
 
+/* Returns true if the receiver of the work is of this process: a datagram's queue pair, or the connected peer. */
+static bool is_for_own_process(const struct qp *qp, const struct send_wqe *work)
+{
+    if (qp->traits & QP_DATAGRAM)
+        return qpns_find(qp->process->numbers, work->remote_qp);
+    return qp->path.peer && qp->path.peer->slot == node_slot(qp->process->node);
+}
+
+/* Writes the receiver of a message: another message has another one. */
+static void write_receiver(const struct send_wqe *work, struct tell_numbers *to)
+{
+    const struct ah *ah = work->address;
+    char gid[WORDS_GID];
+    snprintf(to->text, sizeof to->text, ", for qp 0x%x at %s", work->remote_qp, words_gid(&ah->attr.grh.dgid, gid));
+}
+
 void work_words_send(const struct qp *qp, const struct send_wqe *work, enum reason reason, struct tell_numbers *to)
 {
     bool local =
@@ -87,11 +106,12 @@ void work_words_send(const struct qp *qp, const struct send_wqe *work, enum reas
     const struct region *own = mr_find(qp, work->rkey);
     if (local)
         find_element(qp, qp->memory.pd, work->sge, work->sge_count, request_local_access(work), reason, to);
-    else if (reason == REASON_REMOTE_ACCESS && own &&
-             !(qp->path.peer && qp->path.peer->slot == node_slot(qp->process->node)))
+    else if (reason == REASON_REMOTE_ACCESS && own && !is_for_own_process(qp, work))
         snprintf(to->text, sizeof to->text, ", rkey 0x%x is of this process and not of the peer", work->rkey);
     else if (peer_refused(reason) && qp->path.remote)
         write_request(qp, work, to);
+    else if (qp->traits & QP_UNORDERED)
+        write_receiver(work, to);
 }
 
 static void compare_lengths(const struct recv_wqe *receive, const struct recv_cqe *arrival, struct tell_numbers *to)

@@ -18,7 +18,7 @@ struct send_queue;
 
 enum { QP_STATES = IBV_QPS_ERR + 1 };
 
-enum { QP_KIND_OF_DRIVERS = 0xff }; /* the enum ibv_qp_type for drivers' own types, which no kind has */
+enum { QP_KIND_OF_DRIVERS = 0xff }; /* the enum ibv_qp_type of all kinds that a driver's own call makes */
 
 /* A transition of a type. `required` and `optional` are masks of enum ibv_qp_attr_mask; a bit in neither is refused. */
 struct qp_transition {
@@ -65,6 +65,8 @@ struct qp_kind {
     void (*transmit)(struct qp *, nanos now);
     /* Replaces the flush of receives when the queue pair is in error. */
     void (*flush_receives)(struct qp *);
+    /* Ends the work that names this address handle. */
+    void (*forget_address)(struct qp *, const void *);
     /* Forgets the parts of unfinished messages before the queue pair is reset or destroyed. */
     void (*clear)(struct qp *);
 };
@@ -72,5 +74,7 @@ struct qp_kind {
 /* All kinds; the last is NULL. kinds_begin (verbs/kinds/kinds.h) sets the list, which is empty before. */
 extern const struct qp_kind *const *qp_kinds;
 
-/* The kind of this type; NULL: the type is not offered. */
+/* The kind of this type; NULL: ibv_create_qp does not offer the type. */
 const struct qp_kind *qp_kind_find(enum ibv_qp_type);
+/* The kind of a driver's own call, by its name; NULL: there is no such kind. */
+const struct qp_kind *qp_kind_find_of_driver(const char *name);

@@ -28,6 +28,7 @@ struct srq;
 struct xrc_domain;
 struct xrc_front;
 struct qp_inquiry;
+struct srd_ways;
 
 enum { QP_COUNTED = 5 }; /* operations with a separate completion counter, up to WRITE */
 
@@ -76,6 +77,8 @@ struct qp_sends {
     bool signal_all;
     uint32_t resets;                  /* how often the queue pair was reset */
     struct responder_resource *saved; /* of the responder */
+    void *rooms;                      /* SRD: the engine's memory (kinds/srd/srd_owner.c) */
+    struct srd_ways *ways;            /* SRD: links for answers (kinds/srd/srd_ways.c) */
 };
 
 /* The posting of sends, which a program's thread owns from ibv_wr_start to ibv_wr_complete; qp_ex.h. */

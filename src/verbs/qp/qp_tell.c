@@ -48,7 +48,8 @@ static bool is_lost_by_fault(const struct qp *qp, const struct packet *packet, e
 /* The queue pair that sent the packet. */
 static uint32_t source_of(const struct qp *qp, const struct packet *packet)
 {
-    return op_service(packet->opcode) == SERVICE_UD ? packet->source : qp->attr.dest_qp_num;
+    bool named = op_table[packet->opcode].flags & OP_DETH;
+    return named ? packet->source : qp->attr.dest_qp_num;
 }
 
 /* A forgotten receive, the losses of is_lost_by_fault, and a rq_psn that differs from the peer's sq_psn are the
@@ -95,13 +96,13 @@ static void add_numbers(const struct qp *qp, const struct packet *packet, enum r
     *to = 0;
     if (reason == REASON_PACKET_FIRST_PSN)
         snprintf(to, size, ", rq_psn is %u", qp->attr.rq_psn & PSN_MASK);
-    else if (reason == REASON_PACKET_PSN)
+    else if (reason == REASON_PACKET_PSN && !(qp->traits & QP_DATAGRAM))
         snprintf(to, size, ", expected was %u", engine_expected_psn(qp_engine(qp)));
     else if (reason == REASON_MESSAGE_LENGTH)
         snprintf(to, size, ", a packet of %u bytes, path_mtu is %u", packet->payload.length, 128u << qp->attr.path_mtu);
     else if (reason == REASON_QP_PERMISSION)
         snprintf(to, size, ", qp_access_flags are %s", words_access(qp->attr.qp_access_flags, words));
-    else if (reason == REASON_PACKET_TOO_LONG && qp->traits & QP_DATAGRAM)
+    else if (reason == REASON_PACKET_TOO_LONG && qp->traits & QP_DATAGRAM && !(qp->traits & QP_UNORDERED))
         snprintf(to, size, ", %u bytes, and 40 of the GRH before them", packet->payload.length);
     else if (reason == REASON_PACKET_QKEY)
         snprintf(to, size, ", its Q_Key is 0x%x, and this queue pair has 0x%x", packet->qkey, qp->attr.qkey);
@@ -168,7 +169,7 @@ void qp_tell_memory(struct qp *qp, uint32_t rkey, uint64_t address, uint32_t len
     lock_assert_held(&qp->lock);
     if (!log_wanted(LOG_WARN))
         return;
-    char words[WORDS_SIZE], has[WORDS_SIZE], bounds[WORDS_SIZE + 160] = "", call[2 * WORDS_SIZE + 288];
+    char words[WORDS_SIZE], has[WORDS_SIZE], bounds[WORDS_SIZE + 160] = "", call[2 * WORDS_SIZE + 288], peer[32];
     const struct region *region = rkeys_find(process_objects(qp->process)->keys, rkey);
     if (!region && rkeys_find(process_objects(qp->process)->keys, __builtin_bswap32(rkey)))
         snprintf(bounds, sizeof bounds, "; with its bytes in the other order it is one of this process (ntohl)");
@@ -182,8 +183,9 @@ void qp_tell_memory(struct qp *qp, uint32_t rkey, uint64_t address, uint32_t len
         snprintf(bounds, sizeof bounds, "; the region is 0x%llx to 0x%llx with %s%s", (unsigned long long)region->base,
                  (unsigned long long)(region->base + region->length), words_access(region->access, has),
                  wrong_words(address, region));
-    snprintf(call, sizeof call, "qp 0x%x: qp 0x%x asks for %s to %u bytes at 0x%llx with rkey 0x%x%s", qp->number,
-             qp->attr.dest_qp_num, words_access(access, words), length, (unsigned long long)address, rkey, bounds);
+    snprintf(peer, sizeof peer, qp->traits & QP_DATAGRAM ? "a peer" : "qp 0x%x", qp->attr.dest_qp_num);
+    snprintf(call, sizeof call, "qp 0x%x: %s asks for %s to %u bytes at 0x%llx with rkey 0x%x%s", qp->number, peer,
+             words_access(access, words), length, (unsigned long long)address, rkey, bounds);
     keep_words(qp, reason, call, false);
     log_reason(LOG_WARN, reason, "%s", call);
 }
@@ -271,7 +273,8 @@ void qp_tell_end(struct qp *qp, const char *what, uint64_t id, enum ibv_wc_statu
                    qp->number, what, (unsigned long long)id, qp->told.first_error);
         return;
     }
-    qp_tell_cause(qp, reason);
+    if (!(qp->traits & QP_UNORDERED)) /* there an error ends one message, and never the queue pair */
+        qp_tell_cause(qp, reason);
     if (log_wanted(LOG_WARN))
         tell_error(qp, what, id, status, reason, numbers);
 }

@@ -72,6 +72,7 @@ struct cq {
     } told; /* under `lock` */
 
     struct calls_holder calls; /* the calls of its iterator */
+    uint64_t vendor[3];        /* a vendor's part of it (efa/parts.c); never changes */
 };
 
 static inline bool cq_is_known(const struct ibv_cq *ibv)

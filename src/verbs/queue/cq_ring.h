@@ -26,7 +26,12 @@ struct completion {
     /* the entry stays when its queue pair is reset or destroyed, as it reports on a tag-matching or XRC SRQ */
     bool lasting;
     uint32_t flow_tag;
-    uint64_t timestamp, wallclock; /* nanoseconds; only when the CQ asks for them */
+    union {
+        struct {
+            uint64_t timestamp, wallclock; /* nanoseconds; only when the CQ asks for them */
+        };
+        uint8_t sgid[16]; /* the sender's, where slid says that it has no number; EFA has no timestamps */
+    };
     uint64_t tag;
     uint32_t tag_private;
 };

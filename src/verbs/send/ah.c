@@ -14,7 +14,9 @@
 #include "process/port.h"
 #include "tap/delay.h"
 #include "verbs/object/context.h"
+#include "verbs/object/control.h"
 #include "verbs/object/domain.h"
+#include "verbs/qp/qp.h"
 #include "verbs/send/route.h"
 #include "wire/datagram.h"
 #include "wire/grh.h"
@@ -151,12 +153,36 @@ struct ibv_ah *ah_create(struct ibv_pd *pd, struct ibv_ah_attr *attr)
     return NULL;
 }
 
+static void end_work_of(struct qp *qp, const struct ah *ah)
+{
+    if (!qp->kind->forget_address)
+        return;
+    lock_take(&qp->lock);
+    qp->kind->forget_address(qp, ah);
+    lock_release(&qp->lock);
+}
+
+/* An EFA ends work that names the handle, as flushed. */
+static void end_work(const struct ah *ah)
+{
+    struct context *context = context_of(ah->ibv.context);
+    struct object *object;
+    if (!ah->route)
+        return;
+    control_lock(context);
+    LIST_FOREACH (object, &context->objects[OBJECT_QP], siblings)
+        end_work_of(qp_real(object_whole(object)), ah);
+    control_unlock(context);
+}
+
 /* A datagram that uses the handle is sent before ibv_post_send returns, or waits in the send queue for room; the
  * program may not destroy the handle before the work's completion (ibv_post_send(3)). */
 int ah_destroy(struct ibv_ah *ibv)
 {
     struct ah *ah = (struct ah *)ibv;
     int error = object_remove(&ah->object, ibv->handle, pd_object(ibv->pd));
+    if (!error)
+        end_work(ah);
     if (!error)
         ah_release(ah);
     return error;

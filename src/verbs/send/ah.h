@@ -17,6 +17,12 @@ struct ah {
     uint64_t route;      /* 0: the device is no EFA */
 };
 
+/* The route of a handle; or 0. */
+static inline uint64_t ah_route(const struct ibv_ah *ibv)
+{
+    return ibv ? ((const struct ah *)ibv)->route : 0;
+}
+
 struct ibv_ah *ah_create(struct ibv_pd *, struct ibv_ah_attr *); /* NULL and errno */
 int ah_destroy(struct ibv_ah *);
 

@@ -17,6 +17,7 @@
 #include "verbs/qp/qp_doors.h"
 #include "verbs/qp/qp_tell.h"
 #include "verbs/send/operations.h"
+#include "verbs/send/ah.h"
 #include "verbs/send/post.h"
 #include "verbs/send/transmit.h"
 #include "wire/guarded.h"
@@ -34,6 +35,11 @@ static inline bool is_usual(const struct qp *qp, const struct ibv_send_wr *wr)
 {
     return likely(qp->traits & QP_END_TO_END && wr->opcode < 32 && (OPCODES_MESSAGE & OPCODE_BIT(wr->opcode)) &&
                   !(wr->send_flags & ~(unsigned)SEND_FLAGS));
+}
+
+bool post_signals(const struct qp *qp, unsigned flags)
+{
+    return !(qp->traits & QP_UNORDERED) || qp->sends.signal_all || flags & IBV_SEND_SIGNALED;
 }
 
 bool post_takes_inline(unsigned opcode)
@@ -75,6 +81,10 @@ cold static enum reason post_refuse_slow(const struct qp *qp, const struct ibv_s
         return REASON_TOO_MANY_SGES;
     if (wr->send_flags & ~qp->kind->send_flags)
         return REASON_SEND_FLAGS;
+    if (qp->traits & QP_UNORDERED && !(OPCODES_UD & OPCODE_BIT(wr->opcode)))
+        return REASON_SEND_OPCODE; /* the device's library has READs and WRITEs for builders alone */
+    if (!post_signals(qp, wr->send_flags))
+        return REASON_SEND_UNSIGNALLED;
     if ((wr->send_flags & IBV_SEND_INLINE) && !post_takes_inline(wr->opcode))
         return REASON_SEND_FLAGS;
     if (qp->traits & QP_DATAGRAM && !wr->wr.ud.ah)
@@ -152,6 +162,7 @@ static bool copy_parameters(const struct qp *qp, struct send_wqe *work, const st
         work->address = wr->wr.ud.ah;
         work->remote_qp = wr->wr.ud.remote_qpn;
         work->remote_qkey = wr->wr.ud.remote_qkey;
+        work->swap = ah_route(wr->wr.ud.ah);
     } else if (wr->opcode == IBV_WR_TSO) {
         if (!post_set_tso(qp, work, wr->tso.hdr, wr->tso.hdr_sz, wr->tso.mss))
             return false;

@@ -27,6 +27,9 @@ static inline void post_leave(struct qp *qp)
 bool post_is_legal(const struct qp *, unsigned opcode);
 bool post_takes_inline(unsigned opcode);
 
+/* Returns true if work with these flags may be posted: queue pairs without an order want each to signal its end. */
+bool post_signals(const struct qp *, unsigned flags);
+
 /* IBV_WR_BIND_MW: checks that work requests may bind this window (its type). */
 enum reason post_check_window(const struct ibv_mw *);
 

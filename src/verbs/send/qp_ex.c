@@ -9,6 +9,7 @@
 #include "verbs/memory/mw.h"
 #include "verbs/qp/mw_bind.h"
 #include "verbs/qp/qp_datapath.h"
+#include "verbs/send/ah.h"
 #include "verbs/send/post.h"
 #include "wire/guarded.h"
 
@@ -138,6 +139,10 @@ static struct send_wqe *qp_ex_begin(struct ibv_qp_ex *ibv, enum ibv_wr_opcode op
         return NULL;
     if (!post_is_legal(qp, opcode))
         return spoil(qp, REASON_SEND_OPCODE), NULL;
+    if (qp->traits & QP_UNORDERED && ibv->wr_flags & ~qp->kind->send_flags)
+        return spoil(qp, REASON_SEND_FLAGS), NULL;
+    if (!post_signals(qp, ibv->wr_flags))
+        return spoil(qp, REASON_SEND_UNSIGNALLED), NULL;
     struct send_wqe *work = post_reserve_in(qp, &qp->batch.queue, qp->batch.posted);
     if (!work)
         return spoil(qp, REASON_SEND_QUEUE_FULL), NULL;
@@ -344,6 +349,7 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ibv, struct ibv_ah *ah, uint32_t re
     work->address = ah;
     work->remote_qp = remote_qpn;
     work->remote_qkey = remote_qkey;
+    work->swap = ah_route(ah);
 }
 
 static void wr_set_xrc_srqn(struct ibv_qp_ex *ibv, uint32_t number)

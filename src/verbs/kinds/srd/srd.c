@@ -1,0 +1,65 @@
+#include "verbs/kinds/srd/srd.h"
+
+#include "transport/engine/engine.h"
+#include "verbs/kinds/srd/srd_ways.h"
+#include "verbs/kinds/transitions.h"
+#include "verbs/life/qp_endpoint.h"
+#include "verbs/qp/qp_doors.h"
+#include "verbs/send/operations.h"
+#include "wire/op.h"
+
+/* EFA's kernel driver has this table (amzn-drivers). */
+static const struct qp_transition transitions[QP_STATES][QP_STATES] = {
+    MAY(RESET, INIT, DATAGRAM, 0),
+    MAY(INIT, INIT, 0, DATAGRAM),
+    MAY(INIT, RTR, 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY),
+    MAY(RTR, RTS, IBV_QP_SQ_PSN, RUNNING_DATAGRAM | IBV_QP_RNR_RETRY),
+    MAY(RTS, RTS, 0, RUNNING_DATAGRAM),
+    MAY(RTS, SQD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY),
+    MAY(SQD, RTS, 0, RUNNING_DATAGRAM),
+    MAY(SQD, SQD, 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY),
+    MAY(SQE, RTS, 0, RUNNING_DATAGRAM),
+};
+
+/* The recorder has no line for the doors of this service. */
+static void initialize_engine(struct qp *qp, const struct send_queue *queue)
+{
+    engine_initialize(qp_engine(qp), SERVICE_SRD, qp_owner(qp), queue, NULL);
+}
+
+/* The engine must not keep memory that is freed. */
+static void clear(struct qp *qp)
+{
+    engine_reset(qp_engine(qp));
+    srd_free_rooms(qp);
+    srd_ways_close(qp);
+}
+
+static void forget_address(struct qp *qp, const void *address)
+{
+    engine_forget_address(qp_engine(qp), address);
+}
+
+static void srd_release(struct qp *qp)
+{
+    srd_free_rooms(qp);
+    srd_ways_close(qp);
+}
+
+const struct qp_kind srd_kind = {
+    .type = IBV_QPT_DRIVER,
+    .name = "SRD",
+    .service = SERVICE_SRD,
+    .traits = QP_DATAGRAM | QP_SENDS | QP_RECEIVES | QP_RESPONDS | QP_UNORDERED,
+    .opcodes = OPCODES_SRD,
+    .send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE,
+    .builders = BUILDERS_SRD,
+    .transitions = transitions,
+    .owner = &srd_owner_operations,
+    .endpoint = &qp_endpoint_operations,
+    .initialize_engine = initialize_engine,
+    .release = srd_release,
+    .transmit = srd_transmit,
+    .forget_address = forget_address,
+    .clear = clear,
+};

@@ -1,0 +1,22 @@
+/* Queue pairs of EFA, which send scalable reliable datagrams (transport/srd/srd.h). They are of the type
+ * a driver, and efadv_create_qp_ex alone makes them. */
+#pragma once
+
+#include "transport/owner.h"
+#include "verbs/qp/kind.h"
+
+struct qp;
+
+extern const struct qp_kind srd_kind;
+
+extern const struct owner_operations srd_owner_operations;
+
+/* Frees the memory of the engine, which was reset. Under qp->lock, or nobody else knows the queue pair. */
+void srd_free_rooms(struct qp *);
+
+/* The implementation of qp_kind.transmit. */
+void srd_transmit(struct qp *, nanos now);
+
+/* Sends an answer to the queue pair `number` at this address, from the device's first one, if there is room. Under
+ * qp->lock. */
+void srd_respond(struct qp *, const uint8_t gid[16], const struct packet *);

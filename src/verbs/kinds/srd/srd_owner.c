@@ -1,0 +1,93 @@
+/* The functions that the engine of SRD calls (transport/owner.h). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/gid.h"
+#include "process/port.h"
+#include "process/process.h"
+#include "verbs/kinds/srd/srd.h"
+#include "verbs/life/qp_owner.h"
+#include "verbs/qp/qp_doors.h"
+#include "verbs/send/ah.h"
+#include "wire/grh.h"
+
+/* A block of the engine's memory. */
+struct room {
+    struct room *next;
+    max_align_t memory[];
+};
+
+static void *make_room(struct engine_owner *owner, size_t size)
+{
+    struct qp *qp = qp_of_owner(owner);
+    struct room *room = calloc(1, sizeof *room + size);
+    if (!room)
+        return NULL;
+    room->next = qp->sends.rooms;
+    qp->sends.rooms = room;
+    return room->memory;
+}
+
+void srd_free_rooms(struct qp *qp)
+{
+    struct room *room, *next;
+    for (room = qp->sends.rooms; room; room = next) {
+        next = room->next;
+        free(room);
+    }
+    qp->sends.rooms = NULL;
+}
+
+static void reply(struct engine_owner *owner, const struct packet *packet, const struct packet *response)
+{
+    uint8_t source[16], destination[16];
+    if (!packet->grh)
+        return;
+    grh_read(packet->grh, source, destination);
+    srd_respond(qp_of_owner(owner), source, response);
+}
+
+/* The sender's GID has a number if an address handle of this protection domain leads to it. */
+static bool knows(struct engine_owner *owner, const struct packet *packet)
+{
+    const struct qp *qp = qp_of_owner(owner);
+    union ibv_gid source, destination;
+    if (!packet->grh)
+        return false;
+    gid_from_grh(packet->grh, &source, &destination);
+    return pd_address_number(qp->memory.pd, &source) != ADDRESS_NUMBER_NONE;
+}
+
+static bool is_refused(struct engine_owner *owner, const struct send_wqe *work)
+{
+    const struct qp *qp = qp_of_owner(owner);
+    const struct ah *ah = work->address;
+    return ah->remote && port_is_closed(qp->process, qp_flow(qp)->device->index, ah->attr.grh.dgid.raw);
+}
+
+/* A process that lives, but has taken nothing for long, is not slow any more. */
+static bool is_slow(struct engine_owner *owner, const struct send_wqe *work)
+{
+    struct node *node = qp_of_owner(owner)->process->node;
+    struct peer *peer = node_find(node, work->remote_qp);
+    if (!peer)
+        return false;
+    bool slow = node_alive(node, peer) && !peer->link->operations->consumed(peer->link) &&
+                node_insist(node, peer, qp_flow(qp_of_owner(owner))->now) == NODE_SLOW;
+    node_put(node, peer);
+    return slow;
+}
+
+const struct owner_operations srd_owner_operations = {
+    QP_OWNER_COMMON,
+    .sent = qp_owner_sent_unordered,
+    .take_receive = qp_owner_take_receive,
+    .received = qp_owner_received,
+    .failed = qp_owner_failed,
+    .dropped = qp_owner_dropped,
+    .room = make_room,
+    .reply = reply,
+    .knows = knows,
+    .is_refused = is_refused,
+    .is_slow = is_slow,
+};

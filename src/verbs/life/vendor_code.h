@@ -1,0 +1,10 @@
+/* The vendor_err of a completion: softverbs' own reason, or the number that the profile's device has for the error
+ * (profile/vendors.def). Thread-safe. */
+#pragma once
+
+#include <infiniband/verbs.h>
+#include <stdint.h>
+
+#include "diag/diag.h"
+
+uint32_t vendor_code(enum ibv_wc_status, enum reason);
