@@ -443,6 +443,30 @@ static void an_unreadable_answer_ends_no_work(void **state)
     succeeds(desk, 1, 1);
 }
 
+/* Greets from numbers and epochs that fall into one list of the table if their bits alone say which. */
+static void nobody_chooses_the_places_of_a_table(void **state)
+{
+    enum { MANY = 200, MASK = 1023 };
+    struct desk *desk = *state;
+    const struct hash *hash = &desk_engine(desk, 1)->responder.sources;
+    unsigned longest = 0;
+    for (uint32_t number = 1, greeted = 0; greeted < MANY; number++) {
+        struct hash_entry *buckets[MASK + 1];
+        const struct hash imagined = {buckets, MASK};
+        if (hash_bucket(&imagined, (uint64_t)number << 32 ^ (1 + number)) != buckets)
+            continue;
+        greet_from(desk, 1, number);
+        greeted++;
+    }
+    for (uint32_t bucket = 0; bucket <= hash->mask; bucket++) {
+        unsigned length = 0;
+        for (const struct hash_entry *entry = hash->buckets[bucket]; entry; entry = entry->next)
+            length++;
+        longest = length > longest ? length : longest;
+    }
+    assert_true(longest < 16);
+}
+
 TESTS_OF(WITH_DESK, holes_of_the_queue_are_closed, half_of_the_queue_is_free_of_holes,
          a_link_without_room_lets_others_pass, a_first_packet_waits_for_room_too, an_answer_without_room_is_lost,
          a_flush_ends_all_in_the_order_of_posting, a_drained_queue_says_so_with_its_last_answer,
@@ -454,4 +478,4 @@ TESTS_OF(WITH_DESK, holes_of_the_queue_are_closed, half_of_the_queue_is_free_of_
          an_address_that_goes_ends_work_that_has_not_begun, a_lack_of_memory_for_tables_costs_no_place,
          reads_without_a_place_are_asked_for_again, a_source_with_an_answer_to_come_is_not_forgotten,
          work_in_the_middle_and_at_the_end_of_a_list_may_go, an_unreadable_payload_of_flushed_work_changes_nothing,
-         an_unreadable_answer_ends_no_work)
+         an_unreadable_answer_ends_no_work, nobody_chooses_the_places_of_a_table)

@@ -31,11 +31,12 @@ static void gid_of(const struct packet *packet, uint8_t gid[16])
     memcpy(gid + 12, packet->grh + IPV4_SOURCE, 4);
 }
 
-static uint64_t key_of_source(const uint8_t gid[16], const struct packet *packet)
+/* Senders choose all of this; without the secret they would choose one list of the table for all their flows. */
+static uint64_t key_of_source(const struct srd *srd, const uint8_t gid[16], const struct packet *packet)
 {
-    uint64_t halves[2];
+    uint64_t halves[2], rest = (uint64_t)packet->source << 32 ^ packet->srd.epoch;
     memcpy(halves, gid, sizeof halves);
-    return halves[0] * 0x9e3779b97f4a7c15 ^ halves[1] ^ (uint64_t)packet->source << 32 ^ packet->srd.epoch;
+    return tables_mix(tables_mix(tables_mix(srd->responder.secret ^ halves[0]) ^ halves[1]) ^ rest);
 }
 
 static struct srd_source *find_source(const struct srd *srd, const struct packet *packet)
@@ -44,7 +45,7 @@ static struct srd_source *find_source(const struct srd *srd, const struct packet
     struct hash_entry *entry = NULL;
     uint8_t gid[16];
     gid_of(packet, gid);
-    while (hash->buckets && (entry = hash_find(hash, key_of_source(gid, packet), entry))) {
+    while (hash->buckets && (entry = hash_find(hash, key_of_source(srd, gid, packet), entry))) {
         struct srd_source *source = container_of(entry, struct srd_source, entry);
         if (source->number == packet->source && source->epoch == packet->srd.epoch && !memcmp(source->gid, gid, 16))
             return source;
@@ -100,6 +101,8 @@ static struct srd_source *make_place(struct srd *srd)
 static struct srd_source *add_source(struct srd *srd, const struct packet *packet)
 {
     struct srd_responder *responder = &srd->responder;
+    while (!responder->secret)
+        responder->secret = srd_tables_random(srd);
     bool fits = tables_make_room(srd, &responder->sources, responder->count);
     struct srd_source *source = fits ? make_place(srd) : NULL;
     if (!source)
@@ -111,7 +114,7 @@ static struct srd_source *add_source(struct srd *srd, const struct packet *packe
     memset(filled.statuses, SRD_OPEN, sizeof filled.statuses);
     TAILQ_REMOVE(&responder->spare, source, age_entry);
     *source = filled;
-    hash_add(&responder->sources, &source->entry, key_of_source(source->gid, packet));
+    hash_add(&responder->sources, &source->entry, key_of_source(srd, source->gid, packet));
     TAILQ_INSERT_TAIL(&responder->strange, source, age_entry);
     responder->greeted++;
     return source;

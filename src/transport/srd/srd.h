@@ -123,6 +123,7 @@ struct srd_requester {
 
 struct srd_responder {
     struct hash sources;
+    uint64_t secret; /* of their keys; 0: there was no source yet */
     uint32_t count, greeted;
     struct srd_sources due, known, strange, spare;
     struct srd_read *reads; /* SRD_READS of them; NULL: there was none yet */

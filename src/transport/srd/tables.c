@@ -3,14 +3,18 @@
 enum { TABLES_LEAST = 16 };
 
 /* splitmix64 */
+uint64_t tables_mix(uint64_t mixed)
+{
+    mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9;
+    mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111eb;
+    return mixed ^ mixed >> 31;
+}
+
 uint64_t srd_tables_random(struct srd *srd)
 {
     if (!srd->random)
         srd->random = srd->common.settings.seed;
-    uint64_t mixed = srd->random += 0x9e3779b97f4a7c15;
-    mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9;
-    mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111eb;
-    return mixed ^ mixed >> 31;
+    return tables_mix(srd->random += 0x9e3779b97f4a7c15);
 }
 
 static void move_entries(struct hash *from, struct hash *to)

@@ -6,5 +6,8 @@
 /* The next random number of the engine: nobody else knows it. */
 uint64_t srd_tables_random(struct srd *);
 
+/* Scatters the bits of a number over all of them. */
+uint64_t tables_mix(uint64_t);
+
 /* Makes the table larger if `count` entries fill it. False: there is no table, and no memory for it. */
 bool tables_make_room(struct srd *, struct hash *, uint32_t count);
