@@ -1,12 +1,15 @@
-# Like Amazon's EFA: datagrams (UD) alone, as its SRD queue pairs are no part of the verbs, no shared receive queues, no atomics.
-# The firmware decides most of it; UCX has a copy of what a device of the part 0xefa1 answers.
+# Like Amazon's EFA of the part 0xefa1: UD by the verbs, SRD by libefa, which has READ and WRITE; no shared receive queues, no atomics.
+# The firmware decides most of it; UCX has a copy of what such a device answers.
 #
 # source linux: git.kernel.org, linux-stable, tag v6.1.192
 # source ucx: github.com/openucx/ucx at commit 9466d104a317c8ffddd9734e72055d8bbda021b3
 # source rdma-core: github.com/linux-rdma/rdma-core at commit 691953d8d502f54088f776c5ba2aeed0a5ac945d
+# source amzn-drivers: github.com/amzn/amzn-drivers at commit 64788ef7c182a9383445942b5f5f77fe1d25a290
 
 # -- device
-devices = rdmap0s6                             # rdma-core kernel-boot/rdma_rename.c:518 (of bus 0 and slot 6, as on many instances)
+devices = rdmap160s27                          # rdma-core kernel-boot/rdma_rename.c:518 (of bus 160 and slot 27)
+pci = 0000:a0:1b.0,vendor=0x1d0f,device=0xefa1 # rdma-core kernel-boot/rdma_rename.c:518 (the name says which function)
+driver = efa                                   # amzn-drivers kernel/linux/efa/src/efa.h:20
 board_id = none                                # linux drivers/infiniband/hw/efa/efa_main.c:357
 vendor_id = 0x1d0f                             # linux drivers/infiniband/hw/efa/efa_main.c:21
 vendor_part_id = 61345                         # linux drivers/infiniband/hw/efa/efa_main.c:16
@@ -52,7 +55,9 @@ max_recv_sge = 3                               # ucx contrib/ibmock/config.c:14
 qpn_bits = 16                                  # rdma-core providers/efa/efa_io_defs.h:110
 max_inline = 32                                # rdma-core providers/efa/efa_io_defs.h:11
 spare_inline = 0                               # rdma-core providers/efa/verbs.c:2686
-access = LOCAL_WRITE REMOTE_READ               # linux drivers/infiniband/hw/efa/efa_verbs.c:1571
+access = LOCAL_WRITE REMOTE_READ REMOTE_WRITE  # amzn-drivers kernel/linux/efa/src/efa_verbs.c:2650
+efa_caps = RDMA_READ RNR_RETRY CQ_WITH_SGID RDMA_WRITE # ucx contrib/ibmock/config.c:16 (15)
+max_rdma_size = 0x40000000                     # ucx contrib/ibmock/config.c:17
 round_cqe = power_of_two                       # rdma-core providers/efa/verbs.c:1277
 wc_flags = 0x7f                                # rdma-core providers/efa/verbs.c:1220
 
