@@ -53,6 +53,19 @@ static void put_feth(struct line *line, const struct packet *packet)
         line_number(line, "selectivity", packet->selectivity);
 }
 
+/* An answer is named by the number that it ends; without payload it has a status (wire/srd.h). */
+static void put_srd(struct line *line, const struct packet *packet, uint32_t flags)
+{
+    bool status = flags & OP_RESPONSE && flags & OP_PAYLOAD && !packet->payload.length;
+    line_hex(line, "epoch", packet->srd.epoch);
+    line_hex(line, "cookie", packet->srd.cookie);
+    line_number(line, "number", packet->srd.number);
+    if (!(flags & OP_RESPONSE))
+        line_number(line, "floor", packet->srd.floor);
+    else if (status && op_operation(packet->opcode) == OPERATION_ACKNOWLEDGE)
+        line_number(line, "status", packet->srd.floor);
+}
+
 static void put_target(struct line *line, const struct packet *packet, uint32_t flags)
 {
     if (flags & OP_XRCETH)
@@ -61,6 +74,8 @@ static void put_target(struct line *line, const struct packet *packet, uint32_t 
         line_hex(line, "qkey", packet->qkey);
         line_hex(line, "from", packet->source);
     }
+    if (flags & OP_SRDETH)
+        put_srd(line, packet, flags);
     if (flags & OP_FETH)
         put_feth(line, packet);
     if (flags & (OP_RETH | OP_ATOMICETH)) {

@@ -6,7 +6,7 @@
 
 #include "wire/packet.h"
 
-enum { WIRE_HEADERS_MAX = 64 }; /* BTH 12 + XRCETH 4 + AtomicETH 28 is the longest; rounded up */
+enum { WIRE_HEADERS_MAX = 64 }; /* BTH 12 + DETH 8 + SRD's 16 + RETH 16 + ImmDt 4 is the longest; rounded up */
 
 enum wire_fault {
     WIRE_FINE = 0,

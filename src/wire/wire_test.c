@@ -10,9 +10,11 @@
 #include "base/testing/group.h"
 #include "wire/op.h"
 #include "wire/psn.h"
+#include "wire/srd.h"
 #include "wire/testing/random.h"
 
-/* The operations of each service as the specification lists them (IBA table 38), with the bytes of their headers. */
+/* The operations of each service as the specification lists them (IBA table 38), with the bytes of their headers; those
+ * of SRD are softverbs' own (docs/reference/srd.md). */
 static const struct {
     const char *name;
     uint8_t opcode, headers;
@@ -82,6 +84,15 @@ static const struct {
     {"XRC SEND_ONLY_INVALIDATE", 0xb7, 20},
     {"XRC FLUSH", 0xbc, 36},
     {"XRC ATOMIC_WRITE", 0xbd, 32},
+    {"SRD SEND_ONLY", 0xc4, 36},
+    {"SRD SEND_ONLY_IMMEDIATE", 0xc5, 40},
+    {"SRD WRITE_ONLY", 0xca, 52},
+    {"SRD WRITE_ONLY_IMMEDIATE", 0xcb, 56},
+    {"SRD READ_REQUEST", 0xcc, 52},
+    {"SRD READ_RESPONSE_ONLY", 0xd0, 36},
+    {"SRD ACKNOWLEDGE", 0xd1, 36},
+    {"SRD HELLO", 0xd8, 36},
+    {"SRD WELCOME", 0xd9, 36},
 };
 
 enum { SPECIFIED = sizeof(specified) / sizeof(*specified) };
@@ -111,10 +122,16 @@ static const struct packet full = {
     .srq = 0xb2b3b4,
 };
 
+/* In the place of the AtomicETH. */
+static const struct srd_header srd = {
+    .epoch = 0xc1c2c3c4, .cookie = 0xd1d2d3d4, .number = 0xe1e2e3e4, .floor = 0xf1f2f3f4};
+
 static unsigned encode_as(uint8_t opcode, uint8_t *to)
 {
     struct packet packet = full;
     packet.opcode = opcode;
+    if (op_service(opcode) == SERVICE_SRD)
+        packet.srd = srd;
     memset(to, 0xee, WIRE_HEADERS_MAX);
     return wire_encode(&packet, to);
 }
@@ -137,6 +154,7 @@ static void expect_bytes(uint8_t opcode, const char *extension)
 #define DETH_BYTES "\x91\x92\x93\x94\0\xa2\xa3\xa4"
 #define XRCETH_BYTES "\0\xb2\xb3\xb4"
 #define IMMEDIATE_BYTES "\x71\x72\x73\x74"
+#define SRDETH_BYTES "\xc1\xc2\xc3\xc4\xd1\xd2\xd3\xd4\xe1\xe2\xe3\xe4\xf1\xf2\xf3\xf4"
 #define IETH_BYTES "\x81\x82\x83\x84"
 
 static void c9_3_every_extension_header_has_its_place(void **state)
@@ -157,6 +175,59 @@ static void c9_3_every_extension_header_has_its_place(void **state)
     expect_bytes(0xb7, XRCETH_BYTES IETH_BYTES);
     expect_bytes(0xbc, XRCETH_BYTES FETH_BYTES RETH_BYTES);
     expect_bytes(0xbd, XRCETH_BYTES RETH_BYTES);
+}
+
+static void each_packet_of_srd_has_its_flow_and_number(void **state)
+{
+    expect_bytes(0xc4, DETH_BYTES SRDETH_BYTES);
+    expect_bytes(0xc5, DETH_BYTES SRDETH_BYTES IMMEDIATE_BYTES);
+    expect_bytes(0xca, DETH_BYTES SRDETH_BYTES RETH_BYTES);
+    expect_bytes(0xcb, DETH_BYTES SRDETH_BYTES RETH_BYTES IMMEDIATE_BYTES);
+    expect_bytes(0xcc, DETH_BYTES SRDETH_BYTES RETH_BYTES);
+    expect_bytes(0xd0, DETH_BYTES SRDETH_BYTES);
+    expect_bytes(0xd1, DETH_BYTES SRDETH_BYTES);
+    expect_bytes(0xd8, DETH_BYTES SRDETH_BYTES);
+    expect_bytes(0xd9, DETH_BYTES SRDETH_BYTES);
+}
+
+static void the_header_of_srd_is_read_as_it_was_written(void **state)
+{
+    for (unsigned opcode = 0xc0; opcode < 0xe0; opcode++) {
+        uint8_t bytes[WIRE_HEADERS_MAX];
+        struct packet got;
+        unsigned headers, pad;
+        if (!op_find((uint8_t)opcode))
+            continue;
+        unsigned length = encode_as((uint8_t)opcode, bytes);
+        assert_int_equal(wire_decode(bytes, length, &got, &headers, &pad), WIRE_FINE);
+        assert_memory_equal(&got.srd, &srd, sizeof srd);
+        assert_int_equal(got.source, full.source);
+        assert_int_equal(wire_decode(bytes, length - 1, &got, &headers, &pad), WIRE_TRUNCATED);
+        assert_int_equal(got.srd.epoch, 0);
+    }
+}
+
+/* A refusal goes back to the flow and number of the request; answers are not refused, nor is another service. */
+static void a_refusal_of_srd_names_the_number_that_it_answers(void **state)
+{
+    struct packet packet = full, refusal;
+    packet.opcode = 0xc4;
+    packet.srd = srd;
+    assert_true(srd_refusal(&packet, &refusal));
+    assert_int_equal(refusal.opcode, 0xd1);
+    assert_int_equal(refusal.destination, full.source);
+    assert_int_equal(refusal.source, full.destination);
+    assert_int_equal(refusal.srd.epoch, srd.epoch);
+    assert_int_equal(refusal.srd.cookie, srd.cookie);
+    assert_int_equal(refusal.srd.number, srd.number);
+    assert_int_equal(refusal.srd.floor, SRD_NO_QP);
+    packet.opcode = 0xd8;
+    assert_true(srd_refusal(&packet, &refusal));
+    static const uint8_t unanswered[] = {0xd0, 0xd1, 0xd9, 0x64, 0xc0};
+    for (unsigned i = 0; i < sizeof unanswered; i++) {
+        packet.opcode = unanswered[i];
+        assert_false(srd_refusal(&packet, &refusal));
+    }
 }
 
 static void c9_2_1_the_table_has_what_the_specification_lists_and_no_more(void **state)
@@ -188,9 +259,10 @@ static void flags_follow_from_the_name(void **state)
         assert_int_equal(!!(flags & OP_ATOMIC), strstr(name, "SWAP") || strstr(name, "ADD"));
         assert_int_equal(!!(flags & OP_ATOMIC_WRITE), strstr(name, "ATOMIC_WRITE") != NULL);
         assert_int_equal(!!(flags & OP_FLUSH), strstr(name, "FLUSH") != NULL);
-        assert_int_equal(!!(flags & OP_RESPONSE), strstr(name, "RESPONSE") || strstr(name, "ACKN"));
-        assert_int_equal(!!(flags & OP_PAYLOAD),
-                         strstr(name, "SEND") || strstr(name, "WRITE") || strstr(name, "RESPONSE"));
+        assert_int_equal(!!(flags & OP_RESPONSE),
+                         strstr(name, "RESPONSE") || strstr(name, "ACKN") || strstr(name, "WELCOME"));
+        assert_int_equal(!!(flags & OP_PAYLOAD), strstr(name, "SEND") || strstr(name, "WRITE") ||
+                                                     strstr(name, "RESPONSE") || strstr(name, "SRD ACKN"));
     }
 }
 
@@ -348,6 +420,33 @@ static void a_description_names_what_the_packet_has(void **state)
     assert_string_equal(wire_describe(&unknown, line, sizeof(line)), "unknown opcode 0x15");
 }
 
+static void a_description_of_srd_names_flow_number_and_status(void **state)
+{
+    struct iovec piece = {(void *)"12345678", 8};
+    struct packet packet = {.opcode = 0xc4,
+                            .pkey = 0xffff,
+                            .destination = 0x11,
+                            .psn = 5,
+                            .source = 0x12,
+                            .qkey = 7,
+                            .srd = {0xa, 0xb, 5, 3},
+                            .payload = {.length = 8, .count = 1, .pieces = &piece}};
+    char line[256];
+    assert_string_equal(wire_describe(&packet, line, sizeof(line)),
+                        "SRD SEND_ONLY qp 0x11 psn 5 qkey 0x7 from 0x12 epoch 0xa cookie 0xb number 5 floor 3 8 bytes");
+    packet.opcode = 0xd1;
+    assert_string_equal(wire_describe(&packet, line, sizeof(line)),
+                        "SRD ACKNOWLEDGE qp 0x11 psn 5 qkey 0x7 from 0x12 epoch 0xa cookie 0xb number 5 8 bytes");
+    packet.payload.length = 0;
+    packet.srd.floor = SRD_NO_RECEIVE;
+    assert_string_equal(
+        wire_describe(&packet, line, sizeof(line)),
+        "SRD ACKNOWLEDGE qp 0x11 psn 5 qkey 0x7 from 0x12 epoch 0xa cookie 0xb number 5 status 10 0 bytes");
+    packet.opcode = 0xd9;
+    assert_string_equal(wire_describe(&packet, line, sizeof(line)),
+                        "SRD WELCOME qp 0x11 psn 5 qkey 0x7 from 0x12 epoch 0xa cookie 0xb number 5");
+}
+
 static void a_description_is_cut_where_the_room_ends(void **state)
 {
     for (unsigned i = 0; i < SPECIFIED; i++) {
@@ -382,18 +481,13 @@ static void c9_7_1_sequence_numbers_compare_across_the_wrap(void **state)
     assert_int_equal(psn_distance(0x800000, 0), -0x800000);
 }
 
-TESTS(c9_2_1_the_table_has_what_the_specification_lists_and_no_more,
-      flags_follow_from_the_name,
-      c9_3_every_extension_header_has_its_place,
-      payload_is_possible_only_where_the_operation_has_it,
-      a19_a_flush_is_read_from_its_four_bits_and_two,
-      c9_6_1_every_truncation_is_a_fault,
-      c9_6_1_version_and_misplaced_pad_are_faults,
-      c9_2_4_the_pad_count_completes_the_payload,
-      nothing_of_an_earlier_packet_is_left,
-      random_packets_survive_encoding_and_decoding,
-      random_bytes_give_a_fault_or_a_packet_that_encodes_again,
-      a_description_names_what_the_packet_has,
-      a_description_is_cut_where_the_room_ends,
-      every_fault_has_a_phrase_of_its_own,
+TESTS(c9_2_1_the_table_has_what_the_specification_lists_and_no_more, flags_follow_from_the_name,
+      c9_3_every_extension_header_has_its_place, each_packet_of_srd_has_its_flow_and_number,
+      the_header_of_srd_is_read_as_it_was_written, a_refusal_of_srd_names_the_number_that_it_answers,
+      payload_is_possible_only_where_the_operation_has_it, a19_a_flush_is_read_from_its_four_bits_and_two,
+      c9_6_1_every_truncation_is_a_fault, c9_6_1_version_and_misplaced_pad_are_faults,
+      c9_2_4_the_pad_count_completes_the_payload, nothing_of_an_earlier_packet_is_left,
+      random_packets_survive_encoding_and_decoding, random_bytes_give_a_fault_or_a_packet_that_encodes_again,
+      a_description_names_what_the_packet_has, a_description_of_srd_names_flow_number_and_status,
+      a_description_is_cut_where_the_room_ends, every_fault_has_a_phrase_of_its_own,
       c9_7_1_sequence_numbers_compare_across_the_wrap)

@@ -182,6 +182,7 @@ static void walk_request(struct walk *walk, uint32_t index, const struct entry *
     struct transit *transit = &walk->ladder->list[index];
     struct progress *progress = progress_of(walk, transit->flow);
     bool sequenced = op_service(packet->opcode) != SERVICE_UD && op_service(packet->opcode) != SERVICE_CNP;
+    sequenced &= !(op_table[packet->opcode].flags & OP_SRDETH); /* has no order */
     int32_t ahead = progress->begun && sequenced ? psn_distance(packet->psn, progress->next) : 0;
     if (ahead < 0) {
         add_repeat(walk, progress, index, packet, record->nanoseconds);

@@ -52,6 +52,8 @@ static inline struct packet draw_packet(void)
     packet.length = flags & OP_RETH ? (uint32_t)draw() : 0;
     packet.swap_or_add = flags & OP_ATOMICETH ? draw() : 0;
     packet.compare = flags & OP_ATOMICETH ? draw() : 0;
+    if (flags & OP_SRDETH)
+        packet.srd = (struct srd_header){(uint32_t)draw(), (uint32_t)draw(), (uint32_t)draw(), (uint32_t)draw()};
     packet.original = flags & OP_ATOMICACKETH ? draw() : 0;
     packet.syndrome = flags & OP_AETH ? (uint8_t)draw() : 0;
     packet.placement = flags & OP_FETH ? draw() & 15 : 0;
@@ -65,7 +67,8 @@ static inline struct packet draw_packet(void)
     return packet;
 }
 
-/* Returns true if the headers are the same. Payload and GRH are not looked at. */
+/* Returns true if the headers are the same. Payload and GRH are not looked at. The fields of an AtomicETH have the
+ * place of SRD's header. */
 static inline bool same_headers(const struct packet *a, const struct packet *b)
 {
     return a->opcode == b->opcode && a->solicited == b->solicited && a->migrated == b->migrated &&

@@ -207,6 +207,34 @@ def the_plugin_of_wireshark_has_the_parts_of_comments_as_fields():
     assert events, done.stdout
 
 
+def _srd(opcode, number, last, payload=b""):
+    """An SRD packet from queue pair 0x12 to 0x11, of flow 0xa with cookie 0xb, without an ICRC."""
+    return struct.pack(">BBHIIIIIIII", opcode, 0, 0xffff, 0x11, number & 0xffffff, 0x1234, 0x12, 0xa, 0xb, number, last) + payload + bytes(4)
+
+
+def the_plugin_of_wireshark_shows_the_header_of_srd():
+    if not shutil.which("tshark"):
+        raise cases.Skip("tshark is not installed")
+    names = ("srd", "srd.qkey", "srd.source", "srd.epoch", "srd.cookie", "srd.number", "srd.floor", "srd.status")
+    head = "0x00001234\t0x000012\t0x0000000a\t0x0000000b\t"
+    packets = ((_srd(0xc4, 7, 3, b"data"), f"SEND_ONLY\t{head}7\t3\t"), (_srd(0xd1, 7, 10), f"ACKNOWLEDGE\t{head}7\t\t10"),
+               (_srd(0xd1, 7, 0, b"\0\0\0\0"), f"ACKNOWLEDGE\t{head}7\t\t"), (_srd(0xd9, 0, 0), f"WELCOME\t{head}0\t\t"),
+               (_srd(0xd8, 0, 0)[:30], "\t" * 7))  # cut in its header
+    ethernet = next(frames("send"))[:14 + 20 + 8]
+    with tempfile.TemporaryDirectory() as directory:
+        for packet, wanted in packets:
+            _write(f"{directory}/c.pcap", uncut(ethernet, [packet]))
+            done = subprocess.run(["tshark", "-X", f"lua_script:{cases.BUILD}/lib/softverbs.lua", "-r", f"{directory}/c.pcap", "-T", "fields",
+                                   *(part for name in names for part in ("-e", f"softverbs.{name}"))], capture_output=True, text=True, check=False)
+            assert done.stdout.removesuffix("\n") == wanted, (wanted, done)
+
+
+def srd_packets_are_described():
+    ethernet = next(frames("send"))[:14 + 20 + 8]
+    done = decode(uncut(ethernet, [_srd(0xca, 9, 4, b"")[:-4] + bytes(12) + struct.pack(">I", 4) + b"data" + bytes(4)]))
+    assert b"SRD WRITE_ONLY qp 0x11 psn 9 qkey 0x1234 from 0x12 epoch 0xa cookie 0xb number 9 floor 4 address 0x0 rkey 0x0 length 4 " in done.stdout, done
+
+
 def a_capture_whose_writer_was_killed_is_read_to_its_end():
     """The kernel ends a write between two pages; the next process makes of what is left a block that readers skip."""
     with tempfile.TemporaryDirectory() as directory:

@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+"""Errors of SRD: their codes of EFA (srd_errors.c), and their reasons in the log. Prints TAP."""
+import re
+import sys
+import tempfile
+
+import efa_test
+from cases import BUILD, softverbs
+import cases
+
+PROGRAM = f"{BUILD}/tests/profiles/srd_errors"
+REASONS = {"SRD_MEMORY": 124, "PEER_FORGOT": 125, "PEER_NO_QP": 126, "PEER_NO_ADDRESS": 128, "SEND_UNSIGNALLED": 840, "RNR_EXCEEDED": 106,
+           "REMOTE_INVALID_REQUEST": 107, "REMOTE_ACCESS": 108, "PACKET_QKEY": 11}
+SILENCE = {"PEER_UNHEARD": (127, 15, "--fault", "drop=100%"), "RETRY_EXCEEDED": (105, 13, "--inject", 'when packet, opcode "SRD SEND_ONLY": drop')}
+
+
+def _run(*arguments, options=()):
+    """The output of the program and its log."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = f"{folder}/log"
+        # pylint: disable-next=protected-access
+        done = softverbs("run", "--profile", efa_test._write_profile(folder), "--log", "info", "--log-file", log, *options, "--", PROGRAM,
+                         *arguments, env={"SOFTVERBS_LOG_LINES": None})
+        with open(log, encoding="utf-8") as file:
+            text = file.read()
+    lines = done.stdout.decode().splitlines()
+    assert done.returncode == 0 and lines and lines[-1].startswith("1.."), (done, text)
+    return done.stdout.decode(), text
+
+
+def errors_end_one_message_and_have_their_reasons():
+    told, text = _run()
+    assert told.count("\nok") > 10, told
+    for name, number in REASONS.items():
+        assert f"(reason {number})" in text or "SKIP" in told and name == "SRD_MEMORY", (name, text)
+
+
+def silence_of_a_receiver_that_was_heard_is_another_code():
+    for name, (number, code, *options) in SILENCE.items():
+        _, text = _run(str(code), options=options)
+        assert re.search(rf"IBV_WC_RESP_TIMEOUT_ERR: .*\(reason {number}\)", text), (name, text)
+
+
+if __name__ == "__main__":
+    cases.main(sys.modules[__name__])
