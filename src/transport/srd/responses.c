@@ -75,7 +75,7 @@ static void wait_for_receive(struct srd *srd, struct srd_flight *flight, nanos n
     srd_flows_append(srd, &flow->busy, flight->work);
     srd_flows_drop(srd, flight);
     if (!flow->busy_wait.wait)
-        srd_sender_waits_long(srd, flow, now);
+        srd_sender_await_receive(srd, flow, now);
 }
 
 /* Takes the answer to one packet. A READ ends by its response, or by a refusal. */

@@ -313,7 +313,7 @@ static void expire_hello(struct srd *srd, struct srd_flow *flow, nanos now)
     }
 }
 
-void srd_sender_waits_long(struct srd *srd, struct srd_flow *flow, nanos now)
+void srd_sender_await_receive(struct srd *srd, struct srd_flow *flow, nanos now)
 {
     srd_flights_wait(srd, &flow->busy_wait, SRD_BUSY, flow->busy_level, now);
     flow->busy_level += flow->busy_level < SRD_BUSY_LEVEL;
@@ -340,7 +340,7 @@ static void expire_busy(struct srd *srd, struct srd_flow *flow, nanos now)
 {
     srd_sender_try_busy(srd, flow, busy_most(srd));
     if (flow->busy.any)
-        srd_sender_waits_long(srd, flow, now);
+        srd_sender_await_receive(srd, flow, now);
 }
 
 void srd_sender_expire(struct srd *srd, nanos now)

@@ -37,7 +37,7 @@ void srd_sender_fail_work(struct srd *, struct srd_flow *, uint32_t position, en
 void srd_sender_fail_flow(struct srd *, struct srd_flow *, enum ibv_wc_status, enum reason);
 
 /* Lets the work of the flow whose receiver had no receive wait a moment; the flow's busy_wait is not waiting. */
-void srd_sender_waits_long(struct srd *, struct srd_flow *, nanos now);
+void srd_sender_await_receive(struct srd *, struct srd_flow *, nanos now);
 /* Lets waiting work try again whose receiver had no receive: at most `most` messages. */
 void srd_sender_try_busy(struct srd *, struct srd_flow *, uint32_t most);
 

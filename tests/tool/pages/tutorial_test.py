@@ -24,7 +24,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import cases
 from cases import BUILD, SOFTVERBS, TEMPORARY, TREE, Skip, patience, until
 
-PROGRAM, PROGRAMS = "pingpong.c", ("pingpong.c", "both_ends.c")
+PROGRAM, PROGRAMS = "pingpong.c", ("pingpong.c", "both_ends.c", "efa_send.c")
 PROMPT = re.compile(r"^(\w*)\$ (.*)$")
 REPEATED = ("softverbs show", "softverbs why")  # these look at programs that may not be there yet
 
@@ -199,6 +199,17 @@ def the_hang_is_found_and_cured_as_its_page_says():
 
 def the_adverse_adapter_finds_the_mistake_as_its_page_says():
     _run("adverse")
+
+
+def programs_of_efa_run_as_their_page_says():
+    for tool in ("fi_info", "fi_pingpong", "ib_send_lat"):
+        if not shutil.which(tool):
+            raise Skip(f"{tool} is not installed")
+    if not os.path.exists("/usr/include/infiniband/efadv.h"):
+        raise Skip("efadv.h is not installed")
+    if subprocess.run([SOFTVERBS, "lab", "--hosts", "2", "--", "true"], capture_output=True, check=False).returncode:
+        raise Skip("there are no labs on this machine")
+    _run("efa", FI_EFA_ENABLE_SHM_TRANSFER="0")
 
 
 def a_page_that_differs_is_seen():
