@@ -275,6 +275,8 @@ static void walk_response(struct walk *walk, uint32_t index, const struct entry 
         return;
     struct progress *progress = walk->of[peer];
     transit->message = find_message(walk, progress, record->packet.psn);
+    if (flags & OP_SRDETH)
+        return; /* ends single packets, perhaps several of them */
     enum syndrome_class class = flags & OP_AETH ? syndrome_class(record->packet.syndrome) : SYNDROME_CLASS_ACK;
     if (class == SYNDROME_CLASS_NAK || class == SYNDROME_CLASS_RNR) {
         note_nak(walk, progress, index, record);
