@@ -79,10 +79,10 @@ int srd_number(struct ibv_ah *ah)
     return attr.ahn;
 }
 
-struct srd_work srd_work(const struct srd_end *near, const struct srd_end *far, struct ibv_ah *ah,
+struct srd_wr srd_wr(const struct srd_end *near, const struct srd_end *far, struct ibv_ah *ah,
                          enum ibv_wr_opcode opcode, uint32_t length)
 {
-    return (struct srd_work){.opcode = opcode,
+    return (struct srd_wr){.opcode = opcode,
                              .ah = ah,
                              .qpn = far->qp->qp_num,
                              .qkey = SRD_QKEY,
@@ -95,7 +95,7 @@ struct srd_work srd_work(const struct srd_end *near, const struct srd_end *far, 
                              .lkey = near->mr->lkey};
 }
 
-static void build_opcode(struct ibv_qp_ex *ex, const struct srd_work *work)
+static void build_opcode(struct ibv_qp_ex *ex, const struct srd_wr *work)
 {
     switch (work->opcode) {
     case IBV_WR_SEND:
@@ -113,7 +113,7 @@ static void build_opcode(struct ibv_qp_ex *ex, const struct srd_work *work)
     }
 }
 
-void srd_build(struct srd_end *end, const struct srd_work *work)
+void srd_build(struct srd_end *end, const struct srd_wr *work)
 {
     end->ex->wr_id = work->id;
     end->ex->wr_flags = work->flags ? work->flags & ~(unsigned)IBV_SEND_INLINE : IBV_SEND_SIGNALED;
@@ -126,14 +126,14 @@ void srd_build(struct srd_end *end, const struct srd_work *work)
         ibv_wr_set_ud_addr(end->ex, work->ah, work->qpn, work->qkey);
 }
 
-int srd_try(struct srd_end *end, const struct srd_work *work)
+int srd_try(struct srd_end *end, const struct srd_wr *work)
 {
     ibv_wr_start(end->ex);
     srd_build(end, work);
     return ibv_wr_complete(end->ex);
 }
 
-void srd_post(struct srd_end *end, struct srd_work work)
+void srd_post(struct srd_end *end, struct srd_wr work)
 {
     EXPECT(srd_try(end, &work), ==, 0);
 }

@@ -55,7 +55,7 @@ struct ibv_ah *srd_handle(const struct srd_end *);
 int srd_number(struct ibv_ah *); /* efadv_query_ah */
 
 /* A work request as its builders make it; NULL of `ah` calls no ibv_wr_set_ud_addr. */
-struct srd_work {
+struct srd_wr {
     enum ibv_wr_opcode opcode;
     struct ibv_ah *ah;
     uint32_t qpn, qkey, rkey, immediate;
@@ -66,13 +66,13 @@ struct srd_work {
 };
 
 /* Of the first `length` bytes of the near end; READs and WRITEs are of the far end's second half. */
-struct srd_work srd_work(const struct srd_end *near, const struct srd_end *far, struct ibv_ah *, enum ibv_wr_opcode,
+struct srd_wr srd_wr(const struct srd_end *near, const struct srd_end *far, struct ibv_ah *, enum ibv_wr_opcode,
                          uint32_t length);
 /* Begins it within a batch. */
-void srd_build(struct srd_end *, const struct srd_work *);
+void srd_build(struct srd_end *, const struct srd_wr *);
 /* The answer of ibv_wr_complete. */
-int srd_try(struct srd_end *, const struct srd_work *);
-void srd_post(struct srd_end *, struct srd_work);
+int srd_try(struct srd_end *, const struct srd_wr *);
+void srd_post(struct srd_end *, struct srd_wr);
 void srd_post_receive(struct srd_end *, uint64_t id, uint32_t offset, uint32_t length);
 
 /* The next completion must have these. */

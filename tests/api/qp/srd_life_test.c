@@ -37,9 +37,9 @@ static void close_loop(struct loop *loop)
     EXPECT(ibv_close_device(loop->context), ==, 0);
 }
 
-static struct srd_work work_of(const struct loop *loop, enum ibv_wr_opcode opcode)
+static struct srd_wr work_of(const struct loop *loop, enum ibv_wr_opcode opcode)
 {
-    return srd_work(&loop->end, &loop->end, loop->ah, opcode, 8);
+    return srd_wr(&loop->end, &loop->end, loop->ah, opcode, 8);
 }
 
 /* Two entries, of the send and of its receive, in any order. */
@@ -149,7 +149,7 @@ static void work_that_is_unsignalled_or_ordered_is_EINVAL(const void *row)
     struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND}, *bad;
     wr.wr.ud.ah = loop.ah, wr.wr.ud.remote_qpn = loop.end.qp->qp_num, wr.wr.ud.remote_qkey = SRD_QKEY;
     for (size_t i = 0; i < COUNT(wrong); i++) {
-        struct srd_work work = work_of(&loop, IBV_WR_SEND);
+        struct srd_wr work = work_of(&loop, IBV_WR_SEND);
         work.flags = wrong[i];
         EXPECT(srd_try(&loop.end, &work), ==, EINVAL);
         wr.send_flags = wrong[i], bad = NULL;
@@ -191,7 +191,7 @@ static void ibv_post_send_takes_messages_alone(const void *row)
 static void a_batch_with_a_wrong_request_leaves_no_trace(const void *row)
 {
     struct loop loop = open_loop(usual);
-    struct srd_work good = work_of(&loop, IBV_WR_SEND), wrong = good;
+    struct srd_wr good = work_of(&loop, IBV_WR_SEND), wrong = good;
     wrong.flags = IBV_SEND_FENCE;
     srd_post_receive(&loop.end, 1, 64, 8);
     ibv_wr_start(loop.end.ex);
@@ -226,7 +226,7 @@ static void numbers_of_queue_pairs_have_16_bits(const void *row)
 static void fill_queue(struct loop *loop)
 {
     for (uint32_t i = 0; i < SRD_SENDS; i++) {
-        struct srd_work work = work_of(loop, IBV_WR_SEND);
+        struct srd_wr work = work_of(loop, IBV_WR_SEND);
         work.id = 100 + i;
         srd_post(&loop->end, work);
     }
@@ -237,7 +237,7 @@ static void a_full_queue_is_ENOMEM_until_any_entry_is_polled(const void *row)
 {
     struct loop loop = open_loop(usual);
     struct srd_end other = srd_open(loop.context);
-    struct srd_work elsewhere = srd_work(&loop.end, &other, loop.ah, IBV_WR_SEND, 8);
+    struct srd_wr elsewhere = srd_wr(&loop.end, &other, loop.ah, IBV_WR_SEND, 8);
     for (uint32_t i = 0; i < SRD_SENDS - 1; i++)
         srd_post(&loop.end, work_of(&loop, IBV_WR_SEND));
     srd_post_receive(&other, 3, 0, 8);
@@ -260,7 +260,7 @@ static void the_error_state_flushes_all_work(const void *row)
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
     bool seen[2 * SRD_SENDS] = {false};
     for (uint32_t i = 0; i < SRD_SENDS; i++) {
-        struct srd_work work = srd_work(&loop.end, &other, loop.ah, i % 2 ? IBV_WR_SEND : IBV_WR_SEND_WITH_IMM, 8);
+        struct srd_wr work = srd_wr(&loop.end, &other, loop.ah, i % 2 ? IBV_WR_SEND : IBV_WR_SEND_WITH_IMM, 8);
         work.id = i;
         srd_post(&loop.end, work);
         srd_post_receive(&loop.end, SRD_SENDS + i, 0, 8);
@@ -305,7 +305,7 @@ static void a_peer_that_was_reset_gets_messages_again(const void *row)
 {
     struct loop loop = open_loop(usual);
     struct srd_end other = srd_open(loop.context);
-    struct srd_work work = srd_work(&loop.end, &other, loop.ah, IBV_WR_SEND, 8);
+    struct srd_wr work = srd_wr(&loop.end, &other, loop.ah, IBV_WR_SEND, 8);
     for (int i = 0; i < 5; i++) {
         srd_post_receive(&other, 3, 0, 8);
         srd_post(&loop.end, work);
@@ -414,7 +414,7 @@ static void the_child_of_a_fork_sends_to_its_parent(const void *row)
     EXPECT(child, >=, 0);
     if (!child) {
         struct loop own = open_loop(usual);
-        struct srd_work work = work_of(&own, IBV_WR_SEND);
+        struct srd_wr work = work_of(&own, IBV_WR_SEND);
         pass_message(&own);
         work.qpn = loop.end.qp->qp_num;
         srd_fill(own.end.memory, 8, 90);

@@ -46,9 +46,9 @@ static void close_pair(struct pair *pair)
     EXPECT(ibv_close_device(pair->context), ==, 0);
 }
 
-static struct srd_work work_of(const struct pair *pair, enum ibv_wr_opcode opcode, uint32_t length)
+static struct srd_wr work_of(const struct pair *pair, enum ibv_wr_opcode opcode, uint32_t length)
 {
-    return srd_work(&pair->near, &pair->far, pair->ah, opcode, length);
+    return srd_wr(&pair->near, &pair->far, pair->ah, opcode, length);
 }
 
 /* A message passes: what failed before has left no trace. */
@@ -66,7 +66,7 @@ static void pass_message(struct pair *pair)
 }
 
 /* The work ends like this, and both queue pairs go on. */
-static void expect_failure(struct pair *pair, struct srd_work work, enum ibv_wc_status status, uint32_t vendor)
+static void expect_failure(struct pair *pair, struct srd_wr work, enum ibv_wc_status status, uint32_t vendor)
 {
     srd_post(&pair->near, work);
     srd_expect(&pair->near, work.id, status, vendor);
@@ -140,7 +140,7 @@ static void messages_wait_for_receives(const void *row)
     struct pair pair = open_pair(SRD_FOR_EVER);
     bool seen[SRD_SENDS] = {false};
     for (uint32_t i = 0; i < SRD_SENDS; i++) {
-        struct srd_work work = work_of(&pair, IBV_WR_SEND, 8);
+        struct srd_wr work = work_of(&pair, IBV_WR_SEND, 8);
         work.id = i;
         work.from = pair.near.memory + 8 * i;
         srd_fill(pair.near.memory + 8 * i, 8, i * 16);
@@ -171,7 +171,7 @@ static void a_receiver_without_receives_holds_up_no_other(const void *row)
     struct srd_end third = srd_open(pair.context);
     srd_post(&pair.near, work_of(&pair, IBV_WR_SEND, 8));
     srd_post_receive(&third, 3, 0, 8);
-    struct srd_work other = srd_work(&pair.near, &third, pair.ah, IBV_WR_SEND, 8);
+    struct srd_wr other = srd_wr(&pair.near, &third, pair.ah, IBV_WR_SEND, 8);
     other.id = 8;
     srd_post(&pair.near, other);
     srd_expect(&pair.near, 8, IBV_WC_SUCCESS, 0);
@@ -191,7 +191,7 @@ static void inline_data_is_copied_when_it_is_posted(const void *row)
         srd_post_receive(&pair.far, i, 64 * i, SRD_INLINE);
     ibv_wr_start(pair.near.ex);
     for (unsigned i = 0; i < 2; i++) {
-        struct srd_work work = work_of(&pair, IBV_WR_SEND, SRD_INLINE);
+        struct srd_wr work = work_of(&pair, IBV_WR_SEND, SRD_INLINE);
         work.flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED;
         work.from = text;
         srd_fill(text, sizeof text, i * 50);
@@ -291,7 +291,7 @@ static void a_queue_pair_that_is_not_there_is_said_within_a_second(const void *r
     EXPECT(ibv_destroy_qp(gone.qp), ==, 0);
     gone.qp = NULL;
     for (size_t i = 0; i < COUNT(numbers); i++) {
-        struct srd_work work = work_of(&pair, IBV_WR_SEND, 8);
+        struct srd_wr work = work_of(&pair, IBV_WR_SEND, 8);
         work.qpn = numbers[i];
         long from = milliseconds();
         srd_post(&pair.near, work);
@@ -306,7 +306,7 @@ static void a_queue_pair_that_is_not_there_is_said_within_a_second(const void *r
 static void a_wrong_QKey_finds_no_queue_pair(const void *row)
 {
     struct pair pair = open_pair(SRD_FOR_EVER);
-    struct srd_work work = work_of(&pair, IBV_WR_SEND, 8);
+    struct srd_wr work = work_of(&pair, IBV_WR_SEND, 8);
     work.qkey ^= 1;
     srd_post_receive(&pair.far, 21, 0, 100);
     srd_post(&pair.near, work);
@@ -349,7 +349,7 @@ static void a_key_of_no_own_region_is_a_protection_error(const void *row)
     struct pair pair = open_pair(SRD_FOR_EVER);
     struct ibv_ah *back = srd_handle(&pair.far);
     for (size_t i = 0; i < COUNT(opcodes); i++) {
-        struct srd_work work = work_of(&pair, opcodes[i], 8);
+        struct srd_wr work = work_of(&pair, opcodes[i], 8);
         work.lkey ^= 0x100;
         expect_failure(&pair, work, IBV_WC_LOC_PROT_ERR, INVALID_LKEY);
         work = work_of(&pair, opcodes[i], 8);
@@ -410,7 +410,7 @@ static void a_key_of_no_remote_region_is_an_access_error(const void *row)
     struct pair pair = open_pair(SRD_FOR_EVER);
     struct ibv_ah *back = srd_handle(&pair.far);
     for (size_t i = 0; i < COUNT(opcodes); i++) {
-        struct srd_work unknown = work_of(&pair, opcodes[i], 8), beyond = unknown, foreign = unknown;
+        struct srd_wr unknown = work_of(&pair, opcodes[i], 8), beyond = unknown, foreign = unknown;
         unknown.rkey ^= 0x100;
         beyond.remote = (uintptr_t)pair.far.memory + SRD_BYTES - 7;
         foreign.rkey = pair.near.mr->rkey; /* the queue pair has another domain */
@@ -434,7 +434,7 @@ static void a_region_grants_what_it_was_registered_for(const void *row)
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct ibv_mr *mr = ibv_reg_mr(pair.far.pd, pair.far.memory, SRD_BYTES, IBV_ACCESS_LOCAL_WRITE | rows[i].other);
         EXPECT_TRUE(mr);
-        struct srd_work work = work_of(&pair, rows[i].opcode, 8);
+        struct srd_wr work = work_of(&pair, rows[i].opcode, 8);
         work.rkey = mr->rkey;
         expect_failure(&pair, work, IBV_WC_REM_ACCESS_ERR, INVALID_RKEY);
         EXPECT(ibv_dereg_mr(mr), ==, 0);
@@ -452,7 +452,7 @@ static void the_target_must_have_a_handle_for_the_requester(const void *row)
     struct srd_end other = srd_open(context);
     struct srd_end *targets[] = {&pair.far, &other};
     for (size_t i = 0; i < COUNT(targets); i++) {
-        struct srd_work read = srd_work(&pair.near, targets[i], pair.ah, IBV_WR_RDMA_READ, 8), write = read;
+        struct srd_wr read = srd_wr(&pair.near, targets[i], pair.ah, IBV_WR_RDMA_READ, 8), write = read;
         write.opcode = IBV_WR_RDMA_WRITE;
         srd_post(&pair.near, read);
         srd_expect(&pair.near, 7, IBV_WC_REM_OP_ERR, NO_ADDRESS);
@@ -478,7 +478,7 @@ static void a_queue_pair_reads_its_own_memory(const void *row)
     struct srd_end end = srd_open(context);
     struct ibv_ah *ah = srd_handle(&end);
     srd_fill(end.memory + MIB, 5000, 4);
-    srd_post(&end, srd_work(&end, &end, ah, IBV_WR_RDMA_READ, 5000));
+    srd_post(&end, srd_wr(&end, &end, ah, IBV_WR_RDMA_READ, 5000));
     srd_expect(&end, 7, IBV_WC_SUCCESS, 0);
     EXPECT_TRUE(srd_is_filled(end.memory, 5000, 4));
     EXPECT(ibv_destroy_ah(ah), ==, 0);
@@ -511,7 +511,7 @@ static int be_far(int channel)
     struct ibv_wc written = srd_expect(&end, 1, IBV_WC_SUCCESS, 0);
     bool right = said && message.byte_len == 100 && message.slid == srd_number(ah) && written.byte_len == MIB &&
                  srd_is_filled(end.memory, 100, 60) && srd_is_filled(end.memory + MIB, MIB, 60);
-    srd_post(&end, (struct srd_work){.opcode = IBV_WR_SEND,
+    srd_post(&end, (struct srd_wr){.opcode = IBV_WR_SEND,
                                      .ah = ah,
                                      .qpn = message.src_qp,
                                      .qkey = SRD_QKEY,
@@ -551,7 +551,7 @@ static void processes_send_read_and_write(const void *row)
     struct srd_end end = srd_open(context);
     struct ibv_ah *ah = srd_handle(&end);
     EXPECT(recv(channel, &far, sizeof far, MSG_WAITALL), ==, sizeof far);
-    struct srd_work work = srd_work(&end, &end, ah, IBV_WR_RDMA_READ, MIB);
+    struct srd_wr work = srd_wr(&end, &end, ah, IBV_WR_RDMA_READ, MIB);
     work.qpn = far.qpn, work.rkey = far.rkey, work.remote = far.remote;
     srd_post(&end, work);
     srd_expect(&end, 7, IBV_WC_REM_OP_ERR, NO_ADDRESS);
