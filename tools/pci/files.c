@@ -275,7 +275,7 @@ static void link_of_machine(const struct place *place, const char *directory)
     int count = scandir(directory, &entries, NULL, alphasort);
     for (int i = 0; i < count; i++) {
         snprintf(path, sizeof path, "%s/%s", directory, entries[i]->d_name);
-        if (*entries[i]->d_name != '.' && realpath(path, target))
+        if (*entries[i]->d_name != '.' && pci_is_of_machine(path) && realpath(path, target))
             entry_link(place, entries[i]->d_name, target);
         free(entries[i]);
     }

@@ -1,10 +1,12 @@
 #include "pci/pci.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/text/text.h"
@@ -304,6 +306,11 @@ const struct pci_function *pci_of_device(const struct pci_layout *layout, unsign
     return *function->path ? function : NULL;
 }
 
+bool pci_is_of_machine(const char *path)
+{
+    return !syscall(SYS_faccessat, AT_FDCWD, path, F_OK);
+}
+
 bool pci_fits(const struct pci_layout *layout, unsigned devices, char *why, size_t size)
 {
     const struct reader reader = {.why = why, .size = size};
@@ -314,7 +321,7 @@ bool pci_fits(const struct pci_layout *layout, unsigned devices, char *why, size
     for (unsigned i = 0; i < layout->count; i++) {
         const char *address = pci_address(layout->functions[i].path);
         snprintf(path, sizeof path, "/sys/bus/pci/devices/%s", address);
-        if (*address && !access(path, F_OK))
+        if (*address && pci_is_of_machine(path))
             return fail(&reader, "%s is a device of this machine; ls /sys/bus/pci/devices lists all of them", address);
     }
     return true;

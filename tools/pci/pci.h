@@ -58,3 +58,6 @@ const struct pci_function *pci_of_device(const struct pci_layout *, unsigned dev
 /* Returns true if that number of devices can have these functions, and this machine has no function at their addresses.
  * If not, `why` is a sentence. */
 bool pci_fits(const struct pci_layout *, unsigned devices, char *why, size_t size);
+
+/* Whether the kernel has this path below /sys: the libc of a command within `softverbs run` shows that one's, too. */
+bool pci_is_of_machine(const char *path);

@@ -127,6 +127,15 @@ def a_profile_has_it():
     expect(softverbs("run", *profile("pci = 0000:18\n"), "true"), status=2, err=None)
 
 
+def a_run_within_a_run_has_the_function_too():
+    """As where a program that starts others, such as mpirun, starts softverbs again."""
+    look = "readlink /sys/class/infiniband/*/device"
+    for options, address in ((("--pci", "0000:18:00.0"), "0000:18:00.0"), (("--profile", "efa"), "0000:a0:1b.0")):
+        for again in ((), options):
+            done = softverbs("run", *options, "--", cases.SOFTVERBS, "run", *again, "--", "sh", "-c", look)
+            expect(done, out=f"../../../{address}\n".encode(), err=None)
+
+
 def an_efa_has_its_driver():
     with open(f"{TEMPORARY}/amazon.profile", "w", encoding="ascii") as file:
         file.write("driver = efa\n")
