@@ -23,9 +23,10 @@ static uint32_t reads_kept(const struct qp *qp)
  * place where their results are kept. */
 static unsigned published_access(const struct qp *qp)
 {
-    bool established = qp->state == IBV_QPS_RTR && engine_is_established(qp_engine(qp));
-    bool takes = qp->traits & QP_END_TO_END && (qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD || established) &&
-                 qp->path.local && !engine_has_failed(qp_engine(qp)) &&
+    bool connects = qp->traits & QP_END_TO_END; /* other engines know nothing of it */
+    bool established = connects && qp->state == IBV_QPS_RTR && engine_is_established(qp_engine(qp));
+    bool takes = connects && (qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD || established) && qp->path.local &&
+                 !engine_has_failed(qp_engine(qp)) &&
                  engine_settings_of(qp_engine(qp))->max_message >= DIRECT_LENGTH_MAX;
     unsigned flags = takes ? qp->attr.qp_access_flags : 0;
     bool writes = flags & IBV_ACCESS_REMOTE_WRITE, reads = flags & IBV_ACCESS_REMOTE_READ;
