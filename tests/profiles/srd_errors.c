@@ -11,7 +11,16 @@
 #include "calls/efa.def"
 
 enum { QKEY = 0x11111111, SIZE = 64, WORKS = 8, RECEIVES = 4 };
-enum { INTERNAL = 2, NO_ACCESS = 7, FORGOT = 8, NO_QP = 9, NO_RECEIVE = 10, TOO_SHORT = 11, NO_ADDRESS = 14 };
+enum {
+    FLUSHED = 1,
+    INTERNAL = 2,
+    NO_ACCESS = 7,
+    FORGOT = 8,
+    NO_QP = 9,
+    NO_RECEIVE = 10,
+    TOO_SHORT = 11,
+    NO_ADDRESS = 14
+};
 
 static unsigned cases, failures;
 static struct ibv_context *context;
@@ -182,8 +191,15 @@ static void read_some(void)
 /* All receives of the receiver are gone, too. */
 static void be_forgotten(void)
 {
-    struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
-    report(!ibv_modify_qp(to.qp, &reset, IBV_QP_STATE) && run(to.qp, 1), "the receiver begins anew");
+    struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET}, failed = {.qp_state = IBV_QPS_ERR};
+    report(!ibv_modify_qp(to.qp, &failed, IBV_QP_STATE) &&
+               ended(send_to(from.ah, to.qp->qp_num, QKEY), IBV_WC_REM_INV_RD_REQ_ERR, NO_QP),
+           "a queue pair in the error state");
+    report(ended(poll_one(to.cq), IBV_WC_WR_FLUSH_ERR, FLUSHED), "its receive is flushed");
+    report(!ibv_modify_qp(to.qp, &reset, IBV_QP_STATE) &&
+               ended(send_to(from.ah, to.qp->qp_num, QKEY), IBV_WC_REM_INV_RD_REQ_ERR, NO_QP),
+           "a queue pair that was reset");
+    report(run(to.qp, 1), "the receiver begins anew");
     report(ended(send_to(from.ah, to.qp->qp_num, QKEY), IBV_WC_REM_ABORT_ERR, FORGOT), "and has forgotten the flow");
 }
 
