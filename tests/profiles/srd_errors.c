@@ -10,10 +10,12 @@
 #define VENDOR(answer, type, name, parameters, arguments) type name parameters;
 #include "calls/efa.def"
 
-enum { QKEY = 0x11111111, SIZE = 64, WORKS = 8, RECEIVES = 4 };
+enum { QKEY = 0x11111111, SIZE = 64, WORKS = 8, RECEIVES = 4, LONGEST = 8928 };
 enum {
     FLUSHED = 1,
     INTERNAL = 2,
+    NO_LOCAL_ACCESS = 5,
+    TOO_LONG = 6,
     NO_ACCESS = 7,
     FORGOT = 8,
     NO_QP = 9,
@@ -129,6 +131,16 @@ static struct ibv_wc send_to(struct ibv_ah *ah, uint32_t receiver, uint32_t qkey
     return poll_one(from.cq);
 }
 
+static struct ibv_wc send_memory(struct ibv_sge sge)
+{
+    struct ibv_sge unused;
+    struct ibv_send_wr work = make_send(from.ah, to.qp->qp_num, QKEY, &unused), *bad;
+    work.sg_list = &sge;
+    if (ibv_post_send(from.qp, &work, &bad))
+        return (struct ibv_wc){.status = IBV_WC_FATAL_ERR};
+    return poll_one(from.cq);
+}
+
 static struct ibv_wc read_from(uint32_t receiver, uint32_t rkey)
 {
     struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(from.qp);
@@ -178,6 +190,25 @@ static void be_refused(void)
     report(ended(send_to(from.ah, to.qp->qp_num, QKEY), IBV_WC_REM_INV_REQ_ERR, TOO_SHORT), "which stays posted");
 }
 
+static void fail_locally(void)
+{
+    struct ibv_sge wrong_key = {(uintptr_t)from.memory, SIZE, from.mr->lkey + 1};
+    struct ibv_sge too_long = {(uintptr_t)from.memory, LONGEST + 1, from.mr->lkey};
+    report(ended(send_memory(wrong_key), IBV_WC_LOC_PROT_ERR, NO_LOCAL_ACCESS), "a send with another key");
+    report(ended(send_memory(too_long), IBV_WC_LOC_LEN_ERR, TOO_LONG), "a send that is too long");
+}
+
+/* The receive ends, and the queue pair goes on. */
+static void receive_with_another_key(void)
+{
+    struct ibv_sge sge = {(uintptr_t)to.memory, SIZE, to.mr->lkey + 1};
+    struct ibv_recv_wr receive = {.sg_list = &sge, .num_sge = 1}, *bad;
+    report(!ibv_post_recv(to.qp, &receive, &bad) &&
+               ended(send_to(from.ah, to.qp->qp_num, QKEY), IBV_WC_REM_INV_REQ_ERR, TOO_SHORT) &&
+               ended(poll_one(to.cq), IBV_WC_LOC_PROT_ERR, NO_LOCAL_ACCESS),
+           "a receive with another key");
+}
+
 static void read_some(void)
 {
     report(ended(read_from(to.qp->qp_num, to.mr->rkey), IBV_WC_REM_OP_ERR, NO_ADDRESS),
@@ -215,6 +246,8 @@ static void send_some(void)
 {
     lack_memory();
     send_one("a message");
+    fail_locally();
+    receive_with_another_key();
     be_refused();
     read_some();
     be_forgotten();
