@@ -10,10 +10,12 @@
 #include "efa/efa.h"
 #include "events/refusal.h"
 #include "profile/profile.h"
+#include "transport/settings.h"
 #include "verbs/create/cq_create.h"
 #include "verbs/life/qp_create.h"
 #include "verbs/object/context.h"
 #include "verbs/qp/kind.h"
+#include "verbs/qp/qp.h"
 #include "verbs/queue/cq.h"
 
 /* --- queue pairs */
@@ -142,8 +144,11 @@ static int check_extension(const struct efadv_qp_init_attr *efa, uint32_t inlen)
 {
     struct efadv_qp_init_attr all = {0};
     memcpy(&all, efa, inlen < sizeof all ? inlen : sizeof all);
-    uint32_t flags =
-        capabilities() & EFADV_DEVICE_ATTR_CAPS_UNSOLICITED_WRITE_RECV ? EFADV_QP_FLAGS_UNSOLICITED_WRITE_RECV : 0;
+    uint32_t flags = 0;
+    if (capabilities() & EFADV_DEVICE_ATTR_CAPS_UNSOLICITED_WRITE_RECV)
+        flags |= EFADV_QP_FLAGS_UNSOLICITED_WRITE_RECV;
+    if (capabilities() & EFADV_DEVICE_ATTR_CAPS_RDMA_WRITE)
+        flags |= EFADV_QP_FLAGS_INLINE_WRITE;
     if (all.comp_mask || all.reserved || !efa_is_zero_after(efa, sizeof all, inlen))
         return refuse_bits(EINVAL, "comp_mask", all.comp_mask);
     if (all.driver_qp_type != EFADV_QP_DRIVER_TYPE_SRD)
@@ -155,6 +160,15 @@ static int check_extension(const struct efadv_qp_init_attr *efa, uint32_t inlen)
                : 0;
 }
 
+/* The options of the flags, of a struct that may be shorter. */
+static unsigned options_of(const struct efadv_qp_init_attr *efa, uint32_t inlen)
+{
+    bool has = inlen >= offsetof(struct efadv_qp_init_attr, flags) + sizeof efa->flags;
+    unsigned flags = has ? efa->flags : 0;
+    return (flags & EFADV_QP_FLAGS_UNSOLICITED_WRITE_RECV ? SRD_UNSOLICITED : 0) |
+           (flags & EFADV_QP_FLAGS_INLINE_WRITE ? SRD_INLINE_WRITE : 0);
+}
+
 /* UD is made by it, too, as by ibv_create_qp_ex. */
 struct ibv_qp *own_efadv_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr,
                                       struct efadv_qp_init_attr *efa, uint32_t inlen)
@@ -164,7 +178,12 @@ struct ibv_qp *own_efadv_create_qp_ex(struct ibv_context *context, struct ibv_qp
         error = check_extension(efa, inlen);
     if (error)
         return refused_null(error);
-    return (unsigned)attr->qp_type == QP_KIND_OF_DRIVERS ? make_srd(context, attr) : qp_create(context, attr);
+    if ((unsigned)attr->qp_type != QP_KIND_OF_DRIVERS)
+        return qp_create(context, attr);
+    struct ibv_qp *qp = make_srd(context, attr);
+    if (qp)
+        qp_of(qp)->sends.options = options_of(efa, inlen);
+    return qp;
 }
 
 /* --- completion queues */
@@ -194,7 +213,7 @@ struct ibv_cq_ex *own_efadv_create_cq(struct ibv_context *context, struct ibv_cq
     if (error)
         return refused_null(error);
     struct ibv_cq_ex *cq = cq_create(context, attr);
-    if (cq && efa->wc_flags & EFADV_WC_EX_WITH_SGID)
+    if (cq && efa->wc_flags)
         efa_begin_cq(cq);
     return cq;
 }

@@ -23,6 +23,12 @@ static int read_no_sgid(struct efadv_cq *part, union ibv_gid *sgid)
     return -ENOENT;
 }
 
+/* Returns true if the shown entry is of a WRITE with immediate that took no receive. */
+static bool is_unsolicited(struct efadv_cq *part)
+{
+    return container_of((uint64_t(*)[3])part, struct cq, vendor)->current.unsolicited;
+}
+
 static bool is_never_unsolicited(struct efadv_cq *part)
 {
     return false;
@@ -35,7 +41,7 @@ static void set_no_hints(struct efadv_qp *part, uint32_t hints)
 void efa_begin_cq(struct ibv_cq_ex *ibv)
 {
     struct cq *cq = (struct cq *)ibv;
-    const struct efadv_cq part = {.wc_read_sgid = read_sgid, .wc_is_unsolicited = is_never_unsolicited};
+    const struct efadv_cq part = {.wc_read_sgid = read_sgid, .wc_is_unsolicited = is_unsolicited};
     memcpy(cq->vendor, &part, sizeof part);
     cq->slow.shows = true; /* the usual way does not copy the GID */
 }

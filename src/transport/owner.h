@@ -61,6 +61,7 @@ struct owner_operations {
      * again for each packet of a READ's response. REASON_NONE, REASON_XRC_SRQ or REASON_XRC_DOMAIN. NULL: every
      * number is right. */
     enum reason (*select_srq)(struct engine_owner *, uint32_t number);
+    /* SRD: a WRITE with immediate that takes no receive has NULL. */
     void (*received)(struct engine_owner *, const struct recv_wqe *, const struct recv_cqe *);
 
     owner_memory *local_memory;   /* of work requests */

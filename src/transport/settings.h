@@ -7,6 +7,12 @@
 #include "diag/diag.h"
 #include "wire/op.h"
 
+/* What programs of EFA ask for when they make a queue pair (efadv_create_qp_ex(3)). */
+enum srd_option {
+    SRD_UNSOLICITED = 1 << 0,  /* WRITEs with immediate take no receive */
+    SRD_INLINE_WRITE = 1 << 1, /* only the owner's: WRITEs may have inline data */
+};
+
 /* Most settings are for RC and XRC. UC has pkey, destination, segment, exact, access and max_message; UD pkey,
  * number, qkey and max_message, which is the port's MTU; SRD these, segment, rnr_retry, max_rdma and seed; raw packets
  * have options. */
@@ -41,5 +47,5 @@ struct engine_settings {
     uint64_t seed;              /* SRD: a random number, another one after each reset */
     uint32_t number;            /* our QP number, for DETH */
     uint32_t qkey;
-    unsigned options; /* enum raw_option */
+    unsigned options; /* enum raw_option; SRD: enum srd_option */
 };

@@ -89,17 +89,18 @@ static uint8_t receive_message(struct srd *srd, const struct packet *packet)
 static uint8_t write_with_immediate(struct srd *srd, const struct packet *packet)
 {
     struct engine_owner *owner = srd->common.owner;
-    const struct recv_wqe *receive;
+    const struct recv_wqe *receive = NULL;
+    bool unsolicited = srd->common.settings.options & SRD_UNSOLICITED;
     if (!knows_sender(srd, packet))
         return SRD_NO_ADDRESS;
-    uint8_t status = take_receive(srd, packet, 0, &receive);
+    uint8_t status = unsolicited ? SRD_DONE : take_receive(srd, packet, 0, &receive);
     if (status != SRD_DONE)
         return status;
     status = write_data(srd, packet);
-    if (status != SRD_DONE)
-        owner->operations->return_receive(owner, receive);
-    else
+    if (status == SRD_DONE)
         give_message(srd, receive, packet, true);
+    else if (receive)
+        owner->operations->return_receive(owner, receive);
     return status;
 }
 

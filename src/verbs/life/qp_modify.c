@@ -142,6 +142,7 @@ static void configure(struct qp *qp)
         .max_message = qp->traits & QP_DATAGRAM ? qp_path_longest(qp) : limits->max_message,
         .max_rdma = limits->max_rdma,
         .seed = seed_of(qp),
+        .options = qp->sends.options,
         .number = qp->number,
         .qkey = attr->qkey,
     };

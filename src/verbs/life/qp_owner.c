@@ -8,6 +8,7 @@
 #include "verbs/ask/qp_story.h"
 #include "verbs/ask/qp_story_kept.h"
 #include "verbs/disturb/scripted.h"
+#include "verbs/life/vendor_code.h"
 #include "verbs/life/work_words.h"
 #include "verbs/object/domain.h"
 #include "verbs/qp/comp_cntr.h"
@@ -17,7 +18,6 @@
 #include "verbs/qp/qp_error.h"
 #include "verbs/qp/qp_memory.h"
 #include "verbs/qp/qp_tell.h"
-#include "verbs/life/vendor_code.h"
 #include "verbs/queue/cq_push.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"
@@ -72,9 +72,8 @@ static inline void note_sent(struct qp *qp, const struct send_wqe *work, enum ib
         traffic_note_ended(qp_flow(qp), EVENT_SEND_ENDED, work->id, status, work->opcode);
 }
 
-__attribute__((always_inline)) static inline void complete_sent(struct qp *qp, const struct send_wqe *work,
-                                                                enum ibv_wc_status status, enum reason reason,
-                                                                uint8_t opcode)
+__attribute__((always_inline)) static inline void
+complete_sent(struct qp *qp, const struct send_wqe *work, enum ibv_wc_status status, enum reason reason, uint8_t opcode)
 {
     struct cq *cq = qp->uses.send_cq;
     uint32_t retires = qp->sends.unsignalled;
@@ -255,6 +254,31 @@ void qp_owner_received(struct engine_owner *owner, const struct recv_wqe *receiv
         return receive_queue_lost(qp->receives.queue);
     fill_received(qp, entry, id, arrival);
     cq_end_push(cq, entry, arrival->solicited || arrival->status != IBV_WC_SUCCESS);
+}
+
+/* The entry of a WRITE with immediate that took no receive has no wr_id. */
+cold static void complete_unsolicited(struct qp *qp, const struct recv_cqe *arrival)
+{
+    struct cq *cq = qp->uses.receive_cq;
+    traffic_note_ended(qp_flow(qp), EVENT_RECEIVE_ENDED, 0, arrival->status, arrival->length);
+    cq_note_round(cq);
+    struct completion *entry = cq_begin_push(cq);
+    if (unlikely(!entry))
+        return;
+    fill_received(qp, entry, 0, arrival);
+    entry->retired = NULL;
+    entry->retires = 0;
+    entry->unsolicited = true;
+    cq_end_push(cq, entry, arrival->solicited);
+}
+
+void qp_owner_received_unordered(struct engine_owner *owner, const struct recv_wqe *receive,
+                                 const struct recv_cqe *arrival)
+{
+    if (receive)
+        qp_owner_received(owner, receive, arrival);
+    else
+        complete_unsolicited(qp_of_owner(owner), arrival);
 }
 
 __attribute__((flatten)) enum reason qp_owner_local_memory(struct engine_owner *owner, const struct ibv_sge *sge,

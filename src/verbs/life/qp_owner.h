@@ -12,6 +12,7 @@ void qp_owner_sent_unordered(struct engine_owner *, const struct send_wqe *, enu
 const struct recv_wqe *qp_owner_take_receive(struct engine_owner *, const struct packet *, uint64_t least);
 void qp_owner_return_receive(struct engine_owner *, const struct recv_wqe *);
 void qp_owner_received(struct engine_owner *, const struct recv_wqe *, const struct recv_cqe *);
+void qp_owner_received_unordered(struct engine_owner *, const struct recv_wqe *, const struct recv_cqe *);
 owner_memory qp_owner_local_memory, qp_owner_receive_memory;
 enum reason qp_owner_remote_memory(struct engine_owner *, uint32_t rkey, uint64_t address, uint32_t length,
                                    unsigned access, struct iovec *);

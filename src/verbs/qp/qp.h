@@ -77,6 +77,7 @@ struct qp_sends {
     bool signal_all;
     uint32_t resets;                  /* how often the queue pair was reset */
     struct responder_resource *saved; /* of the responder */
+    unsigned options;                 /* SRD: enum srd_option; written before the program has the queue pair */
     void *rooms;                      /* SRD: the engine's memory (kinds/srd/srd_owner.c) */
     struct srd_ways *ways;            /* SRD: links for answers (kinds/srd/srd_ways.c) */
 };

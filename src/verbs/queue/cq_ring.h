@@ -25,6 +25,7 @@ struct completion {
     uint16_t cvlan;
     /* the entry stays when its queue pair is reset or destroyed, as it reports on a tag-matching or XRC SRQ */
     bool lasting;
+    bool unsolicited; /* no receive was taken (efadv_create_cq(3)) */
     uint32_t flow_tag;
     union {
         struct {

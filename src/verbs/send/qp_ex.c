@@ -269,12 +269,20 @@ static enum reason copy_inline(struct send_wqe *work, const struct ibv_data_buf 
     return REASON_NONE;
 }
 
+/* WRITEs of EFA have inline data only if the queue pair was made for it. */
+static bool is_write_without_inline(const struct qp *qp, const struct send_wqe *work)
+{
+    unsigned opcode = send_wqe_posted_opcode(work);
+    return qp->traits & QP_UNORDERED && !(qp->sends.options & SRD_INLINE_WRITE) && opcode != IBV_WR_SEND &&
+           opcode != IBV_WR_SEND_WITH_IMM;
+}
+
 static void set_inline(struct qp *qp, const struct ibv_data_buf *buffers, size_t count)
 {
     struct send_wqe *work = qp->batch.work;
     if (!work)
         return;
-    if (!post_takes_inline(send_wqe_posted_opcode(work)))
+    if (!post_takes_inline(send_wqe_posted_opcode(work)) || is_write_without_inline(qp, work))
         return spoil(qp, REASON_SEND_FLAGS);
     bool opened = guard_begin(qp->batch.begun);
     enum reason reason = copy_inline(

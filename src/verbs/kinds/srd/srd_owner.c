@@ -82,7 +82,7 @@ const struct owner_operations srd_owner_operations = {
     QP_OWNER_COMMON,
     .sent = qp_owner_sent_unordered,
     .take_receive = qp_owner_take_receive,
-    .received = qp_owner_received,
+    .received = qp_owner_received_unordered,
     .failed = qp_owner_failed,
     .dropped = qp_owner_dropped,
     .room = make_room,
