@@ -272,6 +272,7 @@ static void qp_fill(struct qp *qp, const struct qp_kind *kind, struct context *c
     qp->process = context->process;
     qp->path.port = 1u << context->device->index;
     qp_set_kind(qp, kind);
+    qp_forget_attributes(qp);
     qp->create_flags = create_flags(attr);
     qp->state = IBV_QPS_RESET;
     qp->sends.signal_all = attr->sq_sig_all;

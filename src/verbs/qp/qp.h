@@ -232,6 +232,13 @@ static inline void qp_set_kind(struct qp *qp, const struct qp_kind *kind)
     qp->traits = kind->traits;
 }
 
+/* Sets the attributes of RESET. An EFA tries for ever where a receiver has no receive, unless it is asked otherwise. */
+static inline void qp_forget_attributes(struct qp *qp)
+{
+    enum { FOR_EVER = 7 };
+    qp->attr = (struct ibv_qp_attr){.rnr_retry = qp->traits & QP_UNORDERED ? FOR_EVER : 0};
+}
+
 /* Returns true if all packets take the long ways, as a rate, a disturbance or the recorder needs (qp_judge_watch). */
 static inline bool qp_is_watched(const struct qp *qp)
 {
