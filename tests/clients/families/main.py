@@ -20,6 +20,7 @@ import time
 from row import FAILED, OK, OWN, SKIPPED, Place, TwoHosts, missing
 import family_ceph
 import family_cm
+import family_efa
 import family_libfabric
 import family_mpi
 import family_perftest
@@ -29,7 +30,7 @@ import checked
 import page
 from clients import Failure, Skip
 
-FAMILIES = (family_verbs, family_perftest, family_ucx, family_mpi, family_libfabric, family_cm, family_ceph)
+FAMILIES = (family_verbs, family_perftest, family_ucx, family_mpi, family_libfabric, family_cm, family_efa, family_ceph)
 MARK = "result of the row: "
 FRESH = "mount -t tmpfs none /dev/shm && mount -t tmpfs none /run && ip link set lo up"
 
