@@ -20,6 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PAGE = os.path.join(HERE, "../../docs/evidence/matrix.md")
 SCRIPTS = {
     "programs/perftest": "Every test of perftest over every service with every option, as two processes of one host",
+    "programs/efa_clients": "Clients of EFA on the device of its profile: perftest over SRD, rdma-core's tests, libfabric, Open MPI, also on hosts of a lab",
     "network/wire": "The ping-pongs and all of that between two hosts, at MTU 1500 and 9000, over IPv4 and IPv6, without losses and with",
 }
 INTRODUCTION = """# Everything with everything

@@ -68,8 +68,11 @@ static void pass_message(struct pair *pair)
 /* The work ends like this, and both queue pairs go on. */
 static void expect_failure(struct pair *pair, struct srd_wr work, enum ibv_wc_status status, uint32_t vendor)
 {
+    bool writes = work.opcode == IBV_WR_RDMA_WRITE || work.opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
     srd_post(&pair->near, work);
-    srd_expect(&pair->near, work.id, status, vendor);
+    struct ibv_wc wc = srd_expect(&pair->near, work.id, status, vendor);
+    EXPECT(wc.opcode, ==,
+           writes ? IBV_WC_RDMA_WRITE : IBV_WC_SEND); /* libfabric looks at it, other than the verbs allow */
     local_poll_nothing(pair->far.cq);
     pass_message(pair);
 }

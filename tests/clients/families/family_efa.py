@@ -4,7 +4,7 @@ from row import Row
 from family_libfabric import FABRIC
 from family_mpi import OPEN_MPI
 from family_perftest import COMPARED, PACKAGES, moves
-from programs import efa
+from programs import efa_clients as efa
 
 BY_PROGRAM = "the program compares (-c); its packets are counted"
 
