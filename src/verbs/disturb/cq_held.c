@@ -100,7 +100,7 @@ static uint32_t draw_any(struct cq_held *held)
 }
 
 /* Sets the fields that an error leaves undefined to values of a possible completion. The entries of an EFA have the
- * opcode of failed work, too, and libfabric passes over a failure with another one (rdma-core, release 44). */
+ * opcode of failed work, too, and libfabric 1.17 passes over a failure with another one. */
 static void spoil_error(struct cq_held *held, struct completion *entry)
 {
     static const uint8_t opcodes[] = {IBV_WC_SEND,      IBV_WC_RDMA_WRITE, IBV_WC_RDMA_READ,

@@ -1,6 +1,7 @@
 /* Scalable reliable datagrams of an EFA in one process and two: messages, READs and WRITEs, and how each fails. Run
  * under profiles/efa.profile. */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -583,6 +584,35 @@ static void processes_send_read_and_write(const void *row)
     EXPECT(ibv_close_device(context), ==, 0);
 }
 
+/* Messages that wait for a receive of a process, and READs of its memory, end when it is killed. */
+static void work_for_a_process_that_is_killed_ends(const void *row)
+{
+    int channel, status;
+    struct introduction far;
+    pid_t child = begin_far(&channel);
+    struct ibv_context *context = srd_device();
+    struct srd_end end = srd_open(context);
+    struct ibv_ah *ah = srd_handle(&end);
+    EXPECT(recv(channel, &far, sizeof far, MSG_WAITALL), ==, sizeof far);
+    struct srd_work work = srd_work(&end, &end, ah, IBV_WR_SEND, 100);
+    work.qpn = far.qpn;
+    for (int i = 0; i < 4; i++)
+        srd_post(&end, work);
+    local_poll_nothing(end.cq);
+    EXPECT(kill(child, SIGKILL), ==, 0);
+    EXPECT(waitpid(child, &status, 0), ==, child);
+    work.opcode = IBV_WR_RDMA_READ, work.rkey = far.rkey, work.remote = far.remote;
+    for (int i = 0; i < 4; i++)
+        srd_post(&end, work);
+    for (int i = 0; i < 8; i++)
+        srd_expect(&end, 7, IBV_WC_REM_INV_RD_REQ_ERR, NO_QP);
+    EXPECT(local_state(end.qp), ==, IBV_QPS_RTS);
+    close(channel);
+    EXPECT(ibv_destroy_ah(ah), ==, 0);
+    srd_close(&end);
+    EXPECT(ibv_close_device(context), ==, 0);
+}
+
 static void all(void)
 {
     CASE(a_message_shows_who_sent_it);
@@ -604,7 +634,8 @@ static void all(void)
     CASE(a_region_grants_what_it_was_registered_for);
     CASE(the_target_must_have_a_handle_for_the_requester);
     CASE(a_queue_pair_reads_its_own_memory);
-    CASE(processes_send_read_and_write);
+    CASE(work_for_a_process_that_is_killed_ends);
+    CASE(processes_send_read_and_write); /* after it: processes that begin remove what a killed one has left */
 }
 
 int main(int argc, char **argv)
