@@ -4,7 +4,6 @@
 #
 # source linux: git.kernel.org, linux-stable, tag v6.1.192
 # source rdma-core: github.com/linux-rdma/rdma-core at commit 691953d8d502f54088f776c5ba2aeed0a5ac945d
-# source aws-ofi-nccl: github.com/aws/aws-ofi-nccl at commit 2daf7d30
 # source amzn-drivers: github.com/amzn/amzn-drivers at commit 64788ef7c182a9383445942b5f5f77fe1d25a290
 
 # -- device
@@ -57,7 +56,7 @@ qpn_bits = 16                                  # rdma-core providers/efa/efa_io_
 max_inline = 32                                # rdma-core providers/efa/efa_io_defs.h:11
 spare_inline = 0                               # rdma-core providers/efa/verbs.c:2686
 access = LOCAL_WRITE REMOTE_READ REMOTE_WRITE  # amzn-drivers kernel/linux/efa/src/efa_verbs.c:2650
-efa_caps = RDMA_READ RNR_RETRY CQ_WITH_SGID RDMA_WRITE UNSOLICITED_WRITE_RECV # aws-ofi-nccl src/platform-aws.cpp:150
+efa_caps = RDMA_READ RNR_RETRY CQ_WITH_SGID RDMA_WRITE UNSOLICITED_WRITE_RECV # assumed: what aws-ofi-nccl asks of it
 max_rdma_size = 0x40000000                     # assumed: as efa1
 round_cqe = power_of_two                       # rdma-core providers/efa/verbs.c:1277
 wc_flags = 0x7f                                # rdma-core providers/efa/verbs.c:1220
