@@ -10,12 +10,11 @@
 #include "efa/efa.h"
 #include "events/refusal.h"
 #include "profile/profile.h"
-#include "transport/settings.h"
 #include "verbs/create/cq_create.h"
+#include "verbs/kinds/srd/srd.h"
 #include "verbs/life/qp_create.h"
 #include "verbs/object/context.h"
 #include "verbs/qp/kind.h"
-#include "verbs/qp/qp.h"
 #include "verbs/queue/cq.h"
 
 /* --- queue pairs */
@@ -160,13 +159,12 @@ static int check_extension(const struct efadv_qp_init_attr *efa, uint32_t inlen)
                : 0;
 }
 
-/* The options of the flags, of a struct that may be shorter. */
-static unsigned options_of(const struct efadv_qp_init_attr *efa, uint32_t inlen)
+/* Sets the options of the flags, of a struct that may be shorter. */
+static void set_options(struct ibv_qp *qp, const struct efadv_qp_init_attr *efa, uint32_t inlen)
 {
     bool has = inlen >= offsetof(struct efadv_qp_init_attr, flags) + sizeof efa->flags;
     unsigned flags = has ? efa->flags : 0;
-    return (flags & EFADV_QP_FLAGS_UNSOLICITED_WRITE_RECV ? SRD_UNSOLICITED : 0) |
-           (flags & EFADV_QP_FLAGS_INLINE_WRITE ? SRD_INLINE_WRITE : 0);
+    srd_set_options(qp, flags & EFADV_QP_FLAGS_UNSOLICITED_WRITE_RECV, flags & EFADV_QP_FLAGS_INLINE_WRITE);
 }
 
 /* UD is made by it, too, as by ibv_create_qp_ex. */
@@ -182,7 +180,7 @@ struct ibv_qp *own_efadv_create_qp_ex(struct ibv_context *context, struct ibv_qp
         return qp_create(context, attr);
     struct ibv_qp *qp = make_srd(context, attr);
     if (qp)
-        qp_of(qp)->sends.options = options_of(efa, inlen);
+        set_options(qp, efa, inlen);
     return qp;
 }
 

@@ -18,7 +18,7 @@ struct ibv_qp *srd_make_qp(struct ibv_context *context, struct ibv_pd *pd, struc
                                        .pd = pd,
                                        .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
                                        .send_ops_flags = operations};
-    struct efadv_qp_init_attr efa = {.driver_qp_type = EFADV_QP_DRIVER_TYPE_SRD};
+    struct efadv_qp_init_attr efa = {.driver_qp_type = EFADV_QP_DRIVER_TYPE_SRD, .flags = wishes.flags};
     return efadv_create_qp_ex(context, &attr, &efa, sizeof efa);
 }
 
@@ -51,7 +51,7 @@ struct srd_end srd_open_on(struct ibv_context *context, struct srd_wishes wishes
 
 struct srd_end srd_open(struct ibv_context *context)
 {
-    return srd_open_on(context, (struct srd_wishes){SRD_SENDS, SRD_RECEIVES, SRD_FOR_EVER});
+    return srd_open_on(context, (struct srd_wishes){SRD_SENDS, SRD_RECEIVES, SRD_FOR_EVER, 0});
 }
 
 void srd_close(struct srd_end *end)
@@ -80,19 +80,19 @@ int srd_number(struct ibv_ah *ah)
 }
 
 struct srd_wr srd_wr(const struct srd_end *near, const struct srd_end *far, struct ibv_ah *ah,
-                         enum ibv_wr_opcode opcode, uint32_t length)
+                     enum ibv_wr_opcode opcode, uint32_t length)
 {
     return (struct srd_wr){.opcode = opcode,
-                             .ah = ah,
-                             .qpn = far->qp->qp_num,
-                             .qkey = SRD_QKEY,
-                             .rkey = far->mr->rkey,
-                             .immediate = 0x01020304,
-                             .id = 7,
-                             .remote = (uintptr_t)far->memory + SRD_BYTES / 2,
-                             .from = near->memory,
-                             .length = length,
-                             .lkey = near->mr->lkey};
+                           .ah = ah,
+                           .qpn = far->qp->qp_num,
+                           .qkey = SRD_QKEY,
+                           .rkey = far->mr->rkey,
+                           .immediate = 0x01020304,
+                           .id = 7,
+                           .remote = (uintptr_t)far->memory + SRD_BYTES / 2,
+                           .from = near->memory,
+                           .length = length,
+                           .lkey = near->mr->lkey};
 }
 
 static void build_opcode(struct ibv_qp_ex *ex, const struct srd_wr *work)

@@ -36,6 +36,7 @@ struct srd_end {
 
 struct srd_wishes {
     uint32_t sends, receives, rnr_retry;
+    uint16_t flags; /* EFADV_QP_FLAGS_ */
 };
 
 struct ibv_context *srd_device(void);
@@ -67,7 +68,7 @@ struct srd_wr {
 
 /* Of the first `length` bytes of the near end; READs and WRITEs are of the far end's second half. */
 struct srd_wr srd_wr(const struct srd_end *near, const struct srd_end *far, struct ibv_ah *, enum ibv_wr_opcode,
-                         uint32_t length);
+                     uint32_t length);
 /* Begins it within a batch. */
 void srd_build(struct srd_end *, const struct srd_wr *);
 /* The answer of ibv_wr_complete. */

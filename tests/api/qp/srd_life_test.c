@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/testing/patience.h"
 #include "srd_end.h"
 
 enum { FLUSHED = 1, ABORTED = 8, NUMBERS = 1 << 16, MANY = 200, THREADS = 8, EACH = 500 };
@@ -338,6 +339,136 @@ static void a_queue_pair_is_destroyed_with_work_under_way(const void *row)
     }
 }
 
+/* Messages that wait for a receive, one that waits for an answer, and READs: all end flushed, and no memory of the
+ * handle is looked at after it is gone. */
+static void work_of_an_address_handle_that_is_destroyed_is_flushed(const void *row)
+{
+    struct loop loop = open_loop(usual);
+    struct srd_end other = srd_open(loop.context);
+    struct ibv_ah *second = srd_handle(&loop.end);
+    for (uint32_t i = 0; i < SRD_SENDS; i++) {
+        struct srd_wr work = srd_wr(&loop.end, &other, i % 2 ? loop.ah : second, IBV_WR_SEND, 8);
+        work.id = i;
+        srd_post(&loop.end, work);
+    }
+    EXPECT(ibv_destroy_ah(loop.ah), ==, 0);
+    loop.ah = NULL;
+    for (uint32_t i = 0; i < SRD_SENDS / 2; i++) {
+        struct ibv_wc wc = local_poll(loop.end.cq);
+        EXPECT(wc.status, ==, IBV_WC_WR_FLUSH_ERR);
+        EXPECT(wc.vendor_err, ==, FLUSHED);
+        EXPECT(wc.wr_id % 2, ==, 1);
+    }
+    local_poll_nothing(loop.end.cq);
+    EXPECT(local_state(loop.end.qp), ==, IBV_QPS_RTS);
+    for (uint32_t i = 0; i < SRD_SENDS; i++)
+        srd_post_receive(&other, i, 0, 8);
+    for (uint32_t i = 0; i < SRD_SENDS / 2; i++) { /* the messages of the other handle arrive */
+        EXPECT(local_poll(loop.end.cq).status, ==, IBV_WC_SUCCESS);
+        EXPECT(local_poll(other.cq).status, ==, IBV_WC_SUCCESS);
+    }
+    local_poll_nothing(other.cq);
+    EXPECT(ibv_destroy_ah(second), ==, 0);
+    srd_close(&other);
+    close_loop(&loop);
+}
+
+/* ---- options of queue pairs ---- */
+
+static bool has_unsolicited_receives(struct ibv_context *context)
+{
+    struct efadv_device_attr attr;
+    EXPECT(efadv_query_device(context, &attr, sizeof attr), ==, 0);
+    return attr.device_caps & EFADV_DEVICE_ATTR_CAPS_UNSOLICITED_WRITE_RECV;
+}
+
+/* A queue whose iterator says so of its entries. */
+static struct ibv_cq_ex *open_queue(struct ibv_context *context)
+{
+    struct ibv_cq_init_attr_ex attr = {.cqe = 64, .wc_flags = IBV_WC_STANDARD_FLAGS};
+    struct efadv_cq_init_attr efa = {.wc_flags = EFADV_WC_EX_WITH_IS_UNSOLICITED};
+    struct ibv_cq_ex *cq = efadv_create_cq(context, &attr, &efa, sizeof efa);
+    EXPECT_TRUE(cq != NULL);
+    return cq;
+}
+
+static void expect_entry(struct ibv_cq_ex *cq, uint64_t id, bool unsolicited)
+{
+    struct ibv_poll_cq_attr attr = {0};
+    int error;
+    PATIENTLY_WHILE((error = ibv_start_poll(cq, &attr)) == ENOENT);
+    EXPECT(error, ==, 0);
+    EXPECT(cq->status, ==, IBV_WC_SUCCESS);
+    EXPECT(cq->wr_id, ==, id);
+    EXPECT(ibv_wc_read_opcode(cq), ==, IBV_WC_RECV_RDMA_WITH_IMM);
+    EXPECT(ibv_wc_read_imm_data(cq), ==, 0x01020304);
+    struct efadv_cq *part = efadv_cq_from_ibv_cq_ex(cq);
+    EXPECT(part->wc_is_unsolicited(part), ==, unsolicited);
+    ibv_end_poll(cq);
+}
+
+/* The entry comes although no receive was ever posted (efadv_create_qp_ex(3)); a device without the capability refuses
+ * the flag. */
+static void a_write_with_immediate_may_take_no_receive(const void *row)
+{
+    const struct srd_wishes wishes = {SRD_SENDS, SRD_RECEIVES, SRD_FOR_EVER, EFADV_QP_FLAGS_UNSOLICITED_WRITE_RECV};
+    struct ibv_context *context = srd_device();
+    struct srd_end near = srd_open(context), target = srd_open(context);
+    struct ibv_ah *ah = srd_handle(&near);
+    struct srd_end *far = &target;
+    bool has = has_unsolicited_receives(far->context);
+    struct ibv_cq_ex *cq = has ? open_queue(far->context) : NULL;
+    errno = 0;
+    struct ibv_qp *qp = srd_make_qp(far->context, far->pd, cq ? ibv_cq_ex_to_cq(cq) : far->cq, SRD_ALL_OPS, wishes);
+    EXPECT(qp != NULL, ==, has);
+    EXPECT(errno, ==, has ? 0 : EOPNOTSUPP);
+    if (qp) {
+        struct ibv_ah *back = srd_handle(far);
+        struct srd_wr work = srd_wr(&near, &target, ah, IBV_WR_RDMA_WRITE_WITH_IMM, 100);
+        srd_to_rts(qp, SRD_FOR_EVER);
+        work.qpn = qp->qp_num;
+        srd_fill(near.memory, 100, 5);
+        srd_post(&near, work);
+        srd_expect(&near, 7, IBV_WC_SUCCESS, 0);
+        expect_entry(cq, 0, true);
+        EXPECT_TRUE(srd_is_filled(far->memory + SRD_BYTES / 2, 100, 5));
+        EXPECT(ibv_destroy_ah(back), ==, 0);
+        EXPECT(ibv_destroy_qp(qp), ==, 0);
+        EXPECT(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), ==, 0);
+    }
+    EXPECT(ibv_destroy_ah(ah), ==, 0);
+    srd_close(&target);
+    srd_close(&near);
+    EXPECT(ibv_close_device(context), ==, 0);
+}
+
+/* A WRITE has inline data only where the queue pair was made for it. */
+static void a_write_inline_needs_its_flag(const void *row)
+{
+    const struct srd_wishes wishes = {SRD_SENDS, SRD_RECEIVES, SRD_FOR_EVER, EFADV_QP_FLAGS_INLINE_WRITE};
+    struct ibv_context *context = srd_device();
+    struct srd_end near = srd_open(context), target = srd_open(context);
+    struct ibv_ah *ah = srd_handle(&near);
+    struct srd_end with = srd_open_on(near.context, wishes);
+    struct ibv_ah *back = srd_handle(&target), *there = srd_handle(&with);
+    static const char data[] = "written inline";
+    struct srd_wr work = srd_wr(&near, &target, ah, IBV_WR_RDMA_WRITE, sizeof data);
+    work.from = data;
+    work.flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE;
+    EXPECT(srd_try(&near, &work), ==, EINVAL);
+    work.ah = there;
+    srd_post(&with, work);
+    srd_expect(&with, 7, IBV_WC_SUCCESS, 0);
+    EXPECT_TRUE(!memcmp(target.memory + SRD_BYTES / 2, data, sizeof data));
+    EXPECT(ibv_destroy_ah(there), ==, 0);
+    EXPECT(ibv_destroy_ah(back), ==, 0);
+    srd_close(&with);
+    EXPECT(ibv_destroy_ah(ah), ==, 0);
+    srd_close(&target);
+    srd_close(&near);
+    EXPECT(ibv_close_device(context), ==, 0);
+}
+
 /* ---- threads and processes ---- */
 
 struct poster {
@@ -462,6 +593,9 @@ static void all(void)
     CASE(a_queue_pair_is_used_again_after_a_reset);
     CASE(a_peer_that_was_reset_gets_messages_again);
     CASE(a_queue_pair_is_destroyed_with_work_under_way);
+    CASE(work_of_an_address_handle_that_is_destroyed_is_flushed);
+    CASE(a_write_with_immediate_may_take_no_receive);
+    CASE(a_write_inline_needs_its_flag);
     CASE(eight_threads_post_to_one_queue_pair);
     CASE(the_child_of_a_fork_sends_to_its_parent);
     CASE(a_child_that_ends_leaves_its_parents_queue_pair_alone);

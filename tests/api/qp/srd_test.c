@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/testing/patience.h"
 #include "srd_end.h"
 
 enum {
@@ -236,9 +237,8 @@ static void an_extended_queue_shows_the_GID_of_a_stranger(const void *row)
         srd_post_receive(&pair.far, 5, 0, 100);
         srd_post(&pair.near, work_of(&pair, IBV_WR_SEND_WITH_IMM, 64));
         srd_expect(&pair.near, 7, IBV_WC_SUCCESS, 0);
-        int error = ENOENT;
-        for (time_t until = time(NULL) + 10; error == ENOENT && time(NULL) < until;)
-            error = ibv_start_poll(cq, &poll);
+        int error;
+        PATIENTLY_WHILE((error = ibv_start_poll(cq, &poll)) == ENOENT);
         EXPECT(error, ==, 0);
         EXPECT(cq->status, ==, IBV_WC_SUCCESS);
         EXPECT(cq->wr_id, ==, 5);
@@ -516,12 +516,12 @@ static int be_far(int channel)
     bool right = said && message.byte_len == 100 && message.slid == srd_number(ah) && written.byte_len == MIB &&
                  srd_is_filled(end.memory, 100, 60) && srd_is_filled(end.memory + MIB, MIB, 60);
     srd_post(&end, (struct srd_wr){.opcode = IBV_WR_SEND,
-                                     .ah = ah,
-                                     .qpn = message.src_qp,
-                                     .qkey = SRD_QKEY,
-                                     .from = end.memory,
-                                     .length = 10,
-                                     .lkey = end.mr->lkey});
+                                   .ah = ah,
+                                   .qpn = message.src_qp,
+                                   .qkey = SRD_QKEY,
+                                   .from = end.memory,
+                                   .length = 10,
+                                   .lkey = end.mr->lkey});
     srd_expect(&end, 0, IBV_WC_SUCCESS, 0);
     EXPECT(ibv_destroy_ah(ah), ==, 0);
     srd_close(&end);
@@ -594,7 +594,7 @@ static void work_for_a_process_that_is_killed_ends(const void *row)
     struct srd_end end = srd_open(context);
     struct ibv_ah *ah = srd_handle(&end);
     EXPECT(recv(channel, &far, sizeof far, MSG_WAITALL), ==, sizeof far);
-    struct srd_work work = srd_work(&end, &end, ah, IBV_WR_SEND, 100);
+    struct srd_wr work = srd_wr(&end, &end, ah, IBV_WR_SEND, 100);
     work.qpn = far.qpn;
     for (int i = 0; i < 4; i++)
         srd_post(&end, work);

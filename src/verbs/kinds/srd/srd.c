@@ -21,6 +21,11 @@ static const struct qp_transition transitions[QP_STATES][QP_STATES] = {
     MAY(SQE, RTS, 0, RUNNING_DATAGRAM),
 };
 
+void srd_set_options(struct ibv_qp *ibv, bool unsolicited, bool inline_writes)
+{
+    qp_of(ibv)->sends.options = (unsolicited ? SRD_UNSOLICITED : 0) | (inline_writes ? SRD_INLINE_WRITE : 0);
+}
+
 /* The recorder has no line for the doors of this service. */
 static void initialize_engine(struct qp *qp, const struct send_queue *queue)
 {

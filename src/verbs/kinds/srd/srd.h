@@ -9,6 +9,10 @@ struct qp;
 
 extern const struct qp_kind srd_kind;
 
+/* Sets what efadv_create_qp_ex(3) asks for, of a queue pair that the program does not have yet: WRITEs with immediate
+ * take no receive; WRITEs may have inline data. */
+void srd_set_options(struct ibv_qp *, bool unsolicited, bool inline_writes);
+
 extern const struct owner_operations srd_owner_operations;
 
 /* Frees the memory of the engine, which was reset. Under qp->lock, or nobody else knows the queue pair. */
