@@ -16,9 +16,16 @@ static void judge_families(const struct shadow *shadow, const struct ibv_ah_attr
                     from_ipv4 ? 4 : 6, to_ipv4 ? 4 : 6);
 }
 
+/* Returns true for devices of vendors' own transports, such as EFA, which look at the GID alone. */
+static bool takes_gid_alone(const struct shadow *ah)
+{
+    const struct ibv_context *context = ah->context;
+    return context->device->transport_type == IBV_TRANSPORT_UNSPECIFIED;
+}
+
 static void addressed(struct shadow *ah, const struct ibv_ah_attr *attr)
 {
-    if (attr->is_global && !attr->grh.hop_limit)
+    if (attr->is_global && !attr->grh.hop_limit && !takes_gid_alone(ah))
         finding_add(HOOKS_ABOUT(RULE_HOP_LIMIT_ZERO, ah),
                     "An address handle has is_global 1 and hop_limit 0, with which no datagram needs to arrive");
     judge_families(ah, attr);

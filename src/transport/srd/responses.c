@@ -6,6 +6,7 @@
 #include "transport/srd/flows.h"
 #include "transport/srd/sender.h"
 #include "transport/srd/works.h"
+#include "wire/psn.h"
 
 static void drop_response(struct srd *srd, const struct packet *packet, enum reason reason)
 {
@@ -66,6 +67,7 @@ static void wait_for_receive(struct srd *srd, struct srd_flight *flight, nanos n
     struct srd_flow *flow = flight->flow;
     struct send_wqe *work = send_queue_at(&srd->common.queue, flight->work);
     uint8_t most = srd->common.settings.rnr_retry;
+    owner_note(srd->common.owner, EVENT_RNR_RECEIVED, flight->number & PSN_MASK, SYNDROME_RNR);
     if (!takes_receive(work, flight) || (most != FOR_EVER && work->busy >= most))
         return fail_by(srd, flight, SRD_NO_RECEIVE);
     work->busy += work->busy < UINT8_MAX;

@@ -167,6 +167,8 @@ bool srd_sender_transmit(struct srd *srd, struct packet *out, struct iovec *piec
     } else if (flight) {
         srd_flights_stop(srd, flight);
         sent = transmit_flight(srd, flight, out, pieces, now);
+        if (sent)
+            owner_note(srd->common.owner, EVENT_RETRANSMITTED, flight->number & PSN_MASK, 0);
     } else if ((flight = cut_packet(srd, flow))) {
         sent = transmit_flight(srd, flight, out, pieces, now);
     } else if (!srd->requester.flight_count) { /* nothing is under way whose end would bring a flight */
@@ -291,8 +293,11 @@ static void expire_sent(struct srd *srd, struct srd_flight *flight, nanos now)
     struct srd_flow *flow = flight->flow;
     if (is_slow(srd, flight->work))
         return srd_flights_wait(srd, flight, SRD_SENT, flight->level, now);
-    if (++flight->tries > SRD_TRIES)
+    uint32_t left = SRD_TRIES - flight->tries;
+    owner_note(srd->common.owner, EVENT_ACK_TIMEOUT, flight->number & PSN_MASK, left);
+    if (!left)
         return fail_silent(srd, flight);
+    flight->tries++;
     flight->wait = SRD_AGAIN;
     TAILQ_INSERT_TAIL(&flow->again, flight, entry);
 }

@@ -314,6 +314,8 @@ static void take_request(struct srd *srd, struct srd_source *source, const struc
         if (found == SRD_DONE && reads)
             return owe_read(srd, source, packet);
         *status = found;
+        if (found == SRD_NO_RECEIVE)
+            owner_note(srd->common.owner, EVENT_RNR_SENT, packet->srd.number & PSN_MASK, SYNDROME_RNR);
     }
     owe(srd, source, packet->srd.number);
 }

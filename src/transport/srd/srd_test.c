@@ -145,6 +145,8 @@ static void a_message_waits_for_its_receive_and_others_pass(void **state)
              three = desk_post(desk, 0, 2, IBV_WR_SEND_WITH_IMM, 9);
     desk_post_receive(desk, 2, DESK_MESSAGE);
     desk_pass(desk, NANOS_SECOND);
+    assert_true(desk->nodes[0].busy_received > 2);
+    assert_int_equal(desk->nodes[0].busy_received, desk->nodes[1].busy_sent);
     waits(desk, 0, one);
     succeeds(desk, 0, two);
     succeeds(desk, 0, three);
@@ -366,6 +368,8 @@ static void a_peer_that_fell_silent_ends_the_work(void **state)
     desk_settle(desk);
     ends(desk, 0, one, IBV_WC_RESP_TIMEOUT_ERR, REASON_RETRY_EXCEEDED);
     assert_int_equal(desk->now - start, SILENCE);
+    assert_int_equal(desk->nodes[0].timeouts, SRD_TRIES + 1);
+    assert_int_equal(desk->nodes[0].retransmits, SRD_TRIES);
 }
 
 static void a_peer_that_was_never_heard_ends_the_work(void **state)

@@ -212,6 +212,16 @@ static void on_watch(struct engine_owner *owner, nanos deadline)
     node_of(owner)->told = deadline;
 }
 
+static void on_note(struct engine_owner *owner, enum event event, uint64_t a, uint64_t b)
+{
+    struct desk_node *node = node_of(owner);
+    (void)a, (void)b;
+    node->busy_sent += event == EVENT_RNR_SENT;
+    node->busy_received += event == EVENT_RNR_RECEIVED;
+    node->timeouts += event == EVENT_ACK_TIMEOUT;
+    node->retransmits += event == EVENT_RETRANSMITTED;
+}
+
 static void *on_room(struct engine_owner *owner, size_t size)
 {
     struct desk_node *node = node_of(owner);
@@ -266,6 +276,7 @@ static const struct owner_operations operations = {
     .failed = on_failed,
     .event = on_event,
     .watch = on_watch,
+    .note = on_note,
     .room = on_room,
     .reply = on_reply,
     .knows = on_knows,

@@ -48,6 +48,7 @@ struct desk_node {
     uint32_t order[DESK_WORKS];               /* the works in the order of their ends */
     uint8_t arrivals[DESK_NODES][DESK_WORKS]; /* how often each message of each node arrived */
     uint32_t ended, arrived, dropped, drained;
+    uint32_t busy_sent, busy_received, timeouts, retransmits; /* events */
     enum reason last_drop;
     nanos told; /* when the engine wants to be called */
     void *blocks[DESK_BLOCKS];

@@ -86,11 +86,11 @@ def lists_both_endpoints(suite):
         done.find(endpoint)
 
 
-def bounces(suite, endpoint, size, count, timeout=60):
+def bounces(suite, endpoint, size, count, timeout=60, more=None):
     """-c: the program compares. Each message is a packet at least, in each direction."""
     counters, port, deadline = Counters(suite), choose_port(), until(timeout)
     command = ["fi_pingpong", "-p", "efa", "-e", endpoint, "-S", size, "-I", str(count), "-c"]
-    extra = {**BY_DEVICE, **counters.environment}
+    extra = {**BY_DEVICE, **counters.environment, **(more or {})}
     server = suite.start_server([*command, "-B", port], extra)
     try:
         while not listening(int(port), server.process.pid):
@@ -101,6 +101,19 @@ def bounces(suite, endpoint, size, count, timeout=60):
     finally:
         server.kill()
     counters.must_have(MESSAGE[endpoint], 2 * count)
+
+
+def breaks_no_rule(suite, endpoint):
+    """The checker has no finding, as its rules for other transports do not hold here."""
+    report = os.path.join(suite.directory, "findings")
+    bounces(suite, endpoint, "1000", 50, more={"SOFTVERBS_CHECK": "adapter", "SOFTVERBS_CHECK_REPORT": report})
+    if not os.path.exists(report):
+        return
+    with open(report, encoding="utf-8") as file:
+        found = {json.loads(line)["rule"] for line in file}
+    os.unlink(report)
+    if found:
+        raise Failure(str(found))
 
 
 def passes_messages(suite, ranks=ucx.RANKS):
@@ -207,6 +220,8 @@ def main():
     suite.add("fi_info -p efa lists both endpoints", lambda: lists_both_endpoints(suite))
     for endpoint, size in (("rdm", "1000"), ("rdm", "100000"), ("dgram", "1000")):
         suite.add(f"fi_pingpong -p efa -e {endpoint} -S {size}", lambda endpoint=endpoint, size=size: bounces(suite, endpoint, size, 50))
+    for endpoint in MESSAGE:
+        suite.add(f"fi_pingpong -p efa -e {endpoint} breaks no rule of the checker", lambda endpoint=endpoint: breaks_no_rule(suite, endpoint))
     if FULL:
         for endpoint in MESSAGE:
             suite.add(f"fi_pingpong -p efa -e {endpoint} -S all", lambda endpoint=endpoint: bounces(suite, endpoint, "all", 50, 240))
