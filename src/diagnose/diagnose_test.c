@@ -314,6 +314,13 @@ static void find_no_receive(struct scene *scene)
     scene->known.counts.naks_got = number(1);
 }
 
+static void find_receiver_unready(struct scene *scene)
+{
+    scene->own.unready_qp = number(0x33);
+    scene->known.since.stuck = true;
+    scene->known.counts.naks_got = number(4);
+}
+
 static void find_srq_empty(struct scene *scene)
 {
     find_no_receive(scene);
@@ -430,6 +437,9 @@ static const struct {
     {find_no_receive,
      "queue pair 0x21 sends, and its peer has no receive posted (ibv_post_recv): it answered 1 time that "
      "it is not ready"},
+    {find_receiver_unready,
+     "queue pair 0x21 has a message for queue pair 0x33, which has no receive posted (ibv_post_recv): it answered 4 "
+     "times that it is not ready"},
     {find_srq_empty, "queue pair 0x21 sends, and its peer's shared receive queue with handle 5 is empty "
                      "(ibv_post_srq_recv): it answered 1 time that it is not ready"},
     {lack_receive,

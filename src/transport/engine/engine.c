@@ -324,3 +324,8 @@ bool engine_may_lend(const struct engine *engine)
 {
     return rc_may_lend(&engine->rc);
 }
+
+void engine_describe(const struct engine *engine, struct engine_messages *messages)
+{
+    srd_describe(&engine->srd, messages);
+}

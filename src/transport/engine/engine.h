@@ -368,6 +368,9 @@ static inline uint32_t engine_reads_under_way(const struct engine *engine)
     return engine->rc.requester.reads;
 }
 
+/* SRD: writes how far the messages of the queue pair are. */
+void engine_describe(const struct engine *, struct engine_messages *);
+
 /* Returns true if the engine waits because the peer had no receive. */
 static inline bool engine_waits_for_receive(const struct engine *engine)
 {

@@ -194,6 +194,11 @@ void srd_forget_address(struct srd *srd, const void *address)
             send_queue_at(queue, at)->address = NULL;
 }
 
+void srd_describe(const struct srd *srd, struct engine_messages *messages)
+{
+    *messages = (struct engine_messages){srd_flows_busy(srd), srd->requester.ended};
+}
+
 const struct unreliable_operations srd_operations = {
     .initialize = srd_initialize,
     .posted = srd_posted,

@@ -117,6 +117,7 @@ struct srd_requester {
     struct srd_flights free, levels[SRD_LEVELS];
     struct srd_flight *last; /* of the packet that was transmitted last */
     bool memory_lacks;       /* for further flights, since the last one was freed */
+    uint32_t ended;          /* work, since the reset */
     uint32_t holes;          /* ended work after the queue's head */
     nanos watched;           /* the owner looks at the timers then */
 };
@@ -136,6 +137,11 @@ struct srd {
     uint64_t random;
     struct srd_requester requester;
     struct srd_responder responder;
+};
+
+struct engine_messages {
+    uint32_t unready; /* a queue pair that had no receive for a message, which waits; or 0 */
+    uint32_t ended;   /* messages that have ended since the reset */
 };
 
 /* Where the next packet goes: to the address handle of a work request, or back to a source. */
@@ -160,3 +166,6 @@ void srd_forget_address(struct srd *, const void *address);
 
 /* Lets flows that srd_hold has put aside try again. */
 void srd_retry(struct srd *);
+
+/* Does what engine_describe does (engine/engine.h). */
+void srd_describe(const struct srd *, struct engine_messages *);

@@ -87,6 +87,7 @@ static void mark_ended(struct srd *srd, uint32_t position, enum ibv_wc_status st
     struct send_wqe *work = place_of(srd, position);
     srd->common.owner->operations->sent(srd->common.owner, work, status, reason);
     work->started = true;
+    srd->requester.ended++;
     srd->requester.holes++;
     advance_head(srd);
 }

@@ -25,6 +25,14 @@ static void fill_reliable(struct facts_qp *facts, const struct qp *qp)
         fact_put(&facts->window, true, flight_window(engine));
 }
 
+static void fill_unordered(struct facts_qp *facts, const struct qp *qp)
+{
+    struct engine_messages messages;
+    engine_describe(qp_engine(qp), &messages);
+    fact_put(&facts->unready_qp, messages.unready, messages.unready);
+    fact_put(&facts->ended, true, messages.ended);
+}
+
 /* Returns true if the peer is on another host, and the network interface is down. */
 static bool is_cut_off(const struct qp *qp)
 {
@@ -45,4 +53,6 @@ void qp_flight_fill(struct facts_qp *facts, const struct qp *qp)
         fact_put(&facts->expected_psn, true, engine_expected_psn(qp_engine(qp)));
     if (engine_is_reliable(qp_engine(qp)) && sends)
         fill_reliable(facts, qp);
+    if (sends && qp->traits & QP_UNORDERED)
+        fill_unordered(facts, qp);
 }
