@@ -98,7 +98,8 @@ struct owner_operations {
     /* Reports an event of events/events.def, with its fields. May be NULL. */
     void (*note)(struct engine_owner *, enum event, uint64_t a, uint64_t b);
 
-    /* SRD: gives the engine memory of this size, all zeroes, until it is reset or gone. NULL: there is none. */
+    /* SRD: gives the engine memory of this size, all zeroes, until it is reset or gone. NULL: there is none; the first
+     * request always gets its memory (engine_first_room). */
     void *(*room)(struct engine_owner *, size_t size);
 
     /* SRD: sends `response` to the sender of this packet at once; it may be lost. */

@@ -184,6 +184,11 @@ void engine_initialize(struct engine *engine, enum service service, struct engin
     rc_initialize(&engine->rc, owner, queue, saved);
 }
 
+size_t engine_first_room(void)
+{
+    return srd_first_room();
+}
+
 void engine_initialize_raw(struct engine *engine, struct engine_owner *owner, const struct send_queue *queue)
 {
     initialize_unreliable(engine, &raw_operations, owner, queue);

@@ -203,6 +203,9 @@ void engine_frame_sent(struct engine *); /* that frame has left */
  * engine; `saved` as in engine_keep_responses. */
 void engine_initialize(struct engine *, enum service, struct engine_owner *, const struct send_queue *queue,
                        struct responder_resource *saved);
+/* SRD: the size of the memory that an engine asks for when it is made and when it is reset (owner_operations.room),
+ * and that it must get then. */
+size_t engine_first_room(void);
 void engine_initialize_raw(struct engine *, struct engine_owner *, const struct send_queue *queue);
 
 /* Changes the settings, at any time; begun work may continue with the old ones. A changed retry count begins anew. */

@@ -6,8 +6,8 @@
 
 void srd_flows_start(struct srd *srd)
 {
-    TAILQ_INIT(&srd->requester.ready);
-    TAILQ_INIT(&srd->requester.retransmits);
+    TAILQ_INIT(&srd->requester->ready);
+    TAILQ_INIT(&srd->requester->retransmits);
 }
 
 static uint64_t key_of(const struct send_wqe *work)
@@ -22,7 +22,7 @@ static bool leads_to(const struct srd_flow *flow, const struct send_wqe *work)
 
 static struct srd_flow *find_known(const struct srd *srd, const struct send_wqe *work)
 {
-    const struct hash *hash = &srd->requester.receivers;
+    const struct hash *hash = &srd->requester->receivers;
     struct hash_entry *entry = NULL;
     while (hash->buckets && (entry = hash_find(hash, key_of(work), entry))) {
         struct srd_flow *flow = container_of(entry, struct srd_flow, by_receiver);
@@ -43,7 +43,7 @@ static uint32_t choose_epoch(struct srd *srd)
 
 void srd_flows_renew(struct srd *srd, struct srd_flow *flow)
 {
-    hash_add(&srd->requester.epochs, &flow->by_epoch, choose_epoch(srd));
+    hash_add(&srd->requester->epochs, &flow->by_epoch, choose_epoch(srd));
     flow->epoch = (uint32_t)flow->by_epoch.key;
     flow->cookie = flow->next = flow->floor = 0;
     flow->open = false;
@@ -59,9 +59,9 @@ static bool is_idle(const struct srd_flow *flow)
 /* A flow that has been idle for a whole turn of the hand. */
 static struct srd_flow *find_idle(struct srd *srd)
 {
-    struct hash *hash = &srd->requester.receivers;
+    struct hash *hash = &srd->requester->receivers;
     for (uint64_t step = 0; step < 2 * ((uint64_t)hash->mask + 1); step++) {
-        struct hash_entry *entry = hash->buckets[srd->requester.flow_hand++ & hash->mask];
+        struct hash_entry *entry = hash->buckets[srd->requester->flow_hand++ & hash->mask];
         for (; entry; entry = entry->next) {
             struct srd_flow *flow = container_of(entry, struct srd_flow, by_receiver);
             if (is_idle(flow) && !flow->used)
@@ -76,10 +76,10 @@ static struct srd_flow *new_flow(struct srd *srd)
 {
     struct engine_owner *owner = srd->common.owner;
     struct srd_flow *flow = NULL;
-    if (srd->requester.flow_count < SRD_PEERS)
+    if (srd->requester->flow_count < SRD_PEERS)
         flow = owner->operations->room(owner, sizeof *flow);
     if (flow)
-        srd->requester.flow_count++;
+        srd->requester->flow_count++;
     else
         flow = find_idle(srd);
     return flow;
@@ -87,7 +87,7 @@ static struct srd_flow *new_flow(struct srd *srd)
 
 static bool has_tables(struct srd *srd)
 {
-    struct srd_requester *requester = &srd->requester;
+    struct srd_requester *requester = srd->requester;
     return tables_make_room(srd, &requester->epochs, requester->flow_count) &&
            tables_make_room(srd, &requester->receivers, requester->flow_count);
 }
@@ -101,7 +101,7 @@ struct srd_flow *srd_flows_find(struct srd *srd, const struct send_wqe *work)
         *flow = (struct srd_flow){.route = work->swap, .receiver = work->remote_qp};
         TAILQ_INIT(&flow->again);
         flow->greeting.flow = flow->busy_wait.flow = flow;
-        hash_add(&srd->requester.receivers, &flow->by_receiver, key_of(work));
+        hash_add(&srd->requester->receivers, &flow->by_receiver, key_of(work));
         srd_flows_renew(srd, flow);
     }
     if (flow)
@@ -111,7 +111,7 @@ struct srd_flow *srd_flows_find(struct srd *srd, const struct send_wqe *work)
 
 struct srd_flow *srd_flows_of_epoch(const struct srd *srd, uint32_t epoch)
 {
-    const struct hash *hash = &srd->requester.epochs;
+    const struct hash *hash = &srd->requester->epochs;
     struct hash_entry *entry = hash->buckets ? hash_find(hash, epoch, NULL) : NULL;
     return entry ? container_of(entry, struct srd_flow, by_epoch) : NULL;
 }
@@ -155,7 +155,7 @@ static enum srd_ready readiness(const struct srd_flow *flow)
 
 static struct srd_ready_flows *ready_list(struct srd *srd, enum srd_ready ready)
 {
-    return ready == SRD_RETRANSMITS ? &srd->requester.retransmits : &srd->requester.ready;
+    return ready == SRD_RETRANSMITS ? &srd->requester->retransmits : &srd->requester->ready;
 }
 
 void srd_flows_unready(struct srd *srd, struct srd_flow *flow)
@@ -178,8 +178,8 @@ void srd_flows_judge(struct srd *srd, struct srd_flow *flow)
 
 struct srd_flow *srd_flows_ready(const struct srd *srd)
 {
-    struct srd_flow *flow = TAILQ_FIRST(&srd->requester.retransmits);
-    return !flow && srd_flights_left(srd) ? TAILQ_FIRST(&srd->requester.ready) : flow;
+    struct srd_flow *flow = TAILQ_FIRST(&srd->requester->retransmits);
+    return !flow && srd_flights_left(srd) ? TAILQ_FIRST(&srd->requester->ready) : flow;
 }
 
 /* ---- work of a flow ---- */
@@ -226,7 +226,7 @@ void srd_flows_remove(struct srd *srd, struct srd_works *works, uint32_t positio
 
 void srd_flows_each(struct srd *srd, void (*visit)(struct srd *, struct srd_flow *, const void *), const void *argument)
 {
-    struct hash *hash = &srd->requester.receivers;
+    struct hash *hash = &srd->requester->receivers;
     for (uint64_t bucket = 0; hash->buckets && bucket <= hash->mask; bucket++)
         for (struct hash_entry *entry = hash->buckets[bucket]; entry; entry = entry->next)
             visit(srd, container_of(entry, struct srd_flow, by_receiver), argument);
@@ -234,7 +234,7 @@ void srd_flows_each(struct srd *srd, void (*visit)(struct srd *, struct srd_flow
 
 uint32_t srd_flows_busy(const struct srd *srd)
 {
-    const struct hash *hash = &srd->requester.receivers;
+    const struct hash *hash = &srd->requester->receivers;
     for (uint64_t bucket = 0; hash->buckets && bucket <= hash->mask; bucket++)
         for (struct hash_entry *entry = hash->buckets[bucket]; entry; entry = entry->next) {
             const struct srd_flow *flow = container_of(entry, struct srd_flow, by_receiver);

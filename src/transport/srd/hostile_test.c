@@ -456,7 +456,7 @@ static void a_source_is_known_by_its_address(void **state)
     assert_memory_equal(answered(desk, ipv6, &read), ipv6 + 8, 16);
     engine_transmit(&desk->nodes[1].engine, &out, pieces, desk->now);
     assert_memory_equal(answered(desk, ipv4, &read), mapped, 16);
-    assert_int_equal(desk_engine(desk, 1)->responder.count, 3);
+    assert_int_equal(desk_engine(desk, 1)->responder->count, 3);
     desk_settle(desk);
 }
 

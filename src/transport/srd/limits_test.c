@@ -20,7 +20,7 @@ static void holes_of_the_queue_are_closed(void **state)
     desk_post_receive(desk, 1, DESK_MESSAGE);
     desk_settle(desk);
     succeeds(desk, 0, first);
-    assert_int_equal(desk_engine(desk, 0)->requester.holes, 0);
+    assert_int_equal(desk_engine(desk, 0)->requester->holes, 0);
     assert_int_equal(engine_queue(&desk->nodes[0].engine)->head, engine_queue(&desk->nodes[0].engine)->tail);
 }
 
@@ -180,8 +180,8 @@ static void a_flood_of_greetings_throws_out_nobody_who_has_sent_data(void **stat
     desk_meet(desk, 0, 1);
     for (uint32_t number = 0x1000; number < 0x1000 + 3 * SRD_GREETED; number++)
         greet_from(desk, 1, number);
-    assert_int_equal(desk_engine(desk, 1)->responder.greeted, SRD_GREETED);
-    assert_int_equal(desk_engine(desk, 1)->responder.count, SRD_GREETED + 1);
+    assert_int_equal(desk_engine(desk, 1)->responder->greeted, SRD_GREETED);
+    assert_int_equal(desk_engine(desk, 1)->responder->count, SRD_GREETED + 1);
     desk_meet(desk, 0, 1);
     succeeds(desk, 0, 1);
     desk_meet(desk, 2, 1);
@@ -192,7 +192,7 @@ static void a_full_table_forgets_its_oldest_source(void **state)
 {
     struct desk *desk = *state;
     desk_meet(desk, 0, 1);
-    desk_engine(desk, 1)->responder.count = SRD_PEERS;
+    desk_engine(desk, 1)->responder->count = SRD_PEERS;
     desk_meet(desk, 2, 1);
     succeeds(desk, 2, 0);
     desk_meet(desk, 0, 1);
@@ -206,7 +206,7 @@ static void an_idle_flow_makes_place_for_another(void **state)
     struct desk *desk = *state;
     uint32_t one = desk_post(desk, 0, 1, IBV_WR_SEND_WITH_IMM, 10);
     desk_run(desk);
-    desk_engine(desk, 0)->requester.flow_count = SRD_PEERS;
+    desk_engine(desk, 0)->requester->flow_count = SRD_PEERS;
     uint32_t two = desk_post(desk, 0, 2, IBV_WR_RDMA_WRITE, 10);
     desk_run(desk);
     ends(desk, 0, two, IBV_WC_LOC_QP_OP_ERR, REASON_SRD_MEMORY);
@@ -222,7 +222,7 @@ static void an_idle_flow_makes_place_for_another(void **state)
 static void work_waits_while_all_flights_are_in_use(void **state)
 {
     struct desk *desk = *state;
-    desk_engine(desk, 0)->requester.flight_count = SRD_FLIGHTS - 64;
+    desk_engine(desk, 0)->requester->flight_count = SRD_FLIGHTS - 64;
     for (unsigned to = 1; to < 3; to++)
         for (unsigned i = 0; i < 10; i++)
             desk_post(desk, 0, to, IBV_WR_RDMA_WRITE, DESK_SLOT);
@@ -336,7 +336,7 @@ static void a_lack_of_memory_for_tables_costs_no_place(void **state)
         desk->nodes[0].blocks_most++;
         desk_meet(desk, 0, 1);
     }
-    assert_int_equal(desk_engine(desk, 0)->requester.flow_count, 1);
+    assert_int_equal(desk_engine(desk, 0)->requester->flow_count, 1);
     desk->nodes[0].blocks_most = DESK_BLOCKS;
     desk_meet(desk, 0, 1);
     succeeds(desk, 0, 16);
@@ -357,7 +357,7 @@ static void reads_without_a_place_are_asked_for_again(void **state)
     assert_true(desk->flying_count > SRD_READS);
     while (desk->flying_count)
         desk_deliver(desk);
-    assert_int_equal(desk_engine(desk, 1)->responder.read_count, SRD_READS);
+    assert_int_equal(desk_engine(desk, 1)->responder->read_count, SRD_READS);
     desk_settle(desk);
     assert_int_equal(desk->nodes[0].ended + desk->nodes[2].ended, 2 * EACH + 2);
     for (uint32_t work = 0; work <= EACH; work++) {
@@ -365,7 +365,7 @@ static void reads_without_a_place_are_asked_for_again(void **state)
         succeeds(desk, 2, work);
     }
     const struct srd_source *source;
-    TAILQ_FOREACH (source, &desk_engine(desk, 1)->responder.known, age_entry)
+    TAILQ_FOREACH (source, &desk_engine(desk, 1)->responder->known, age_entry)
         assert_int_equal(source->reads, 0);
 }
 
@@ -374,13 +374,13 @@ static void a_source_with_an_answer_to_come_is_not_forgotten(void **state)
     static const enum ibv_wr_opcode opcodes[] = {IBV_WR_RDMA_READ, IBV_WR_RDMA_WRITE};
     struct desk *desk = *state;
     desk_meet(desk, 0, 1);
-    desk_engine(desk, 1)->responder.count = SRD_PEERS;
+    desk_engine(desk, 1)->responder->count = SRD_PEERS;
     for (unsigned i = 0; i < 2; i++) {
         uint32_t one = desk_post(desk, 0, 1, opcodes[i], 10);
         desk_transmit(desk, 0);
         desk_deliver(desk);
         greet_from(desk, 1, 0x1000);
-        assert_int_equal(desk_engine(desk, 1)->responder.greeted, 0);
+        assert_int_equal(desk_engine(desk, 1)->responder->greeted, 0);
         desk_run(desk);
         succeeds(desk, 0, one);
     }
@@ -448,7 +448,7 @@ static void nobody_chooses_the_places_of_a_table(void **state)
 {
     enum { MANY = 200, MASK = 1023 };
     struct desk *desk = *state;
-    const struct hash *hash = &desk_engine(desk, 1)->responder.sources;
+    const struct hash *hash = &desk_engine(desk, 1)->responder->sources;
     unsigned longest = 0;
     for (uint32_t number = 1, greeted = 0; greeted < MANY; number++) {
         struct hash_entry *buckets[MASK + 1];

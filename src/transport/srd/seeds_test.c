@@ -214,7 +214,7 @@ static void run_rough_seed(uint64_t seed)
             disturb(desk);
         if (seed % 8 == 0 && i == STEPS)
             for (unsigned node = 0; node < DESK_NODES; node++)
-                desk->nodes[node].engine.srd.responder.count = desk->nodes[node].engine.srd.requester.flow_count =
+                desk->nodes[node].engine.srd.responder->count = desk->nodes[node].engine.srd.requester->flow_count =
                     SRD_PEERS;
     }
     heal(desk);

@@ -127,7 +127,7 @@ static bool transmit_hello(struct srd *srd, struct srd_flow *flow, struct packet
     write_head(srd, flow, OPERATION_HELLO, 0, out);
     out->qkey = 0;
     srd_flights_wait(srd, &flow->greeting, SRD_HELLO, SRD_SENT_LEVEL + flow->greeting.tries, now);
-    srd->requester.last = NULL;
+    srd->requester->last = NULL;
     return true;
 }
 
@@ -140,7 +140,7 @@ static bool transmit_flight(struct srd *srd, struct srd_flight *flight, struct p
         return false;
     }
     srd_flights_wait(srd, flight, SRD_SENT, SRD_SENT_LEVEL + flight->tries, now);
-    srd->requester.last = flight;
+    srd->requester->last = flight;
     return true;
 }
 
@@ -171,7 +171,7 @@ bool srd_sender_transmit(struct srd *srd, struct packet *out, struct iovec *piec
             owner_note(srd->common.owner, EVENT_RETRANSMITTED, flight->number & PSN_MASK, 0);
     } else if ((flight = cut_packet(srd, flow))) {
         sent = transmit_flight(srd, flight, out, pieces, now);
-    } else if (!srd->requester.flight_count) { /* nothing is under way whose end would bring a flight */
+    } else if (!srd->requester->flight_count) { /* nothing is under way whose end would bring a flight */
         srd_sender_fail_work(srd, flow, flow->fresh.first, IBV_WC_LOC_QP_OP_ERR, REASON_SRD_MEMORY);
     }
     srd_flows_judge(srd, flow);
@@ -180,7 +180,7 @@ bool srd_sender_transmit(struct srd *srd, struct packet *out, struct iovec *piec
 
 void srd_sender_unreadable(struct srd *srd)
 {
-    struct srd_flight *flight = srd->requester.last;
+    struct srd_flight *flight = srd->requester->last;
     if (!flight || flight->wait != SRD_SENT)
         return;
     struct srd_flow *flow = flight->flow;
@@ -202,7 +202,7 @@ void srd_sender_hold(struct srd *srd, nanos now)
 void srd_sender_retry(struct srd *srd)
 {
     struct srd_flight *flight, *next;
-    for (flight = TAILQ_FIRST(&srd->requester.levels[0]); flight; flight = next) {
+    for (flight = TAILQ_FIRST(&srd->requester->levels[0]); flight; flight = next) {
         next = TAILQ_NEXT(flight, entry);
         if (flight->wait != SRD_HELD)
             continue;

@@ -10,10 +10,10 @@
 
 void srd_sources_start(struct srd *srd)
 {
-    TAILQ_INIT(&srd->responder.due);
-    TAILQ_INIT(&srd->responder.known);
-    TAILQ_INIT(&srd->responder.strange);
-    TAILQ_INIT(&srd->responder.spare);
+    TAILQ_INIT(&srd->responder->due);
+    TAILQ_INIT(&srd->responder->known);
+    TAILQ_INIT(&srd->responder->strange);
+    TAILQ_INIT(&srd->responder->spare);
 }
 
 /* ---- sources ---- */
@@ -36,12 +36,12 @@ static uint64_t key_of_source(const struct srd *srd, const uint8_t gid[16], cons
 {
     uint64_t halves[2], rest = (uint64_t)packet->source << 32 ^ packet->srd.epoch;
     memcpy(halves, gid, sizeof halves);
-    return tables_mix(tables_mix(tables_mix(srd->responder.secret ^ halves[0]) ^ halves[1]) ^ rest);
+    return tables_mix(tables_mix(tables_mix(srd->responder->secret ^ halves[0]) ^ halves[1]) ^ rest);
 }
 
 static struct srd_source *find_source(const struct srd *srd, const struct packet *packet)
 {
-    const struct hash *hash = &srd->responder.sources;
+    const struct hash *hash = &srd->responder->sources;
     struct hash_entry *entry = NULL;
     uint8_t gid[16];
     gid_of(packet, gid);
@@ -55,7 +55,7 @@ static struct srd_source *find_source(const struct srd *srd, const struct packet
 
 static struct srd_sources *list_of_source(struct srd *srd, const struct srd_source *source)
 {
-    return source->known ? &srd->responder.known : &srd->responder.strange;
+    return source->known ? &srd->responder->known : &srd->responder->strange;
 }
 
 /* The oldest source that owes nothing. */
@@ -71,15 +71,15 @@ static void forget_source(struct srd *srd, struct srd_source *source)
 {
     TAILQ_REMOVE(list_of_source(srd, source), source, age_entry);
     hash_remove(&source->entry);
-    srd->responder.greeted -= !source->known;
-    TAILQ_INSERT_HEAD(&srd->responder.spare, source, age_entry);
+    srd->responder->greeted -= !source->known;
+    TAILQ_INSERT_HEAD(&srd->responder->spare, source, age_entry);
 }
 
 /* A place for a new source: the oldest that has only greeted where there are many of these, and the oldest of all where
  * there is no other place. Those that only greet push out nobody who has sent data, until the table is full. */
 static struct srd_source *make_place(struct srd *srd)
 {
-    struct srd_responder *responder = &srd->responder;
+    struct srd_responder *responder = srd->responder;
     struct engine_owner *owner = srd->common.owner;
     struct srd_source *source = TAILQ_FIRST(&responder->spare);
     if (source)
@@ -100,7 +100,7 @@ static struct srd_source *make_place(struct srd *srd)
 
 static struct srd_source *add_source(struct srd *srd, const struct packet *packet)
 {
-    struct srd_responder *responder = &srd->responder;
+    struct srd_responder *responder = srd->responder;
     while (!responder->secret)
         responder->secret = srd_tables_random(srd);
     bool fits = tables_make_room(srd, &responder->sources, responder->count);
@@ -126,9 +126,9 @@ static void note_use(struct srd *srd, struct srd_source *source)
     if (source->known && !TAILQ_NEXT(source, age_entry))
         return;
     TAILQ_REMOVE(list_of_source(srd, source), source, age_entry);
-    srd->responder.greeted -= !source->known;
+    srd->responder->greeted -= !source->known;
     source->known = true;
-    TAILQ_INSERT_TAIL(&srd->responder.known, source, age_entry);
+    TAILQ_INSERT_TAIL(&srd->responder->known, source, age_entry);
 }
 
 /* ---- answers ---- */
@@ -159,20 +159,20 @@ static void owe(struct srd *srd, struct srd_source *source, uint32_t number)
     if (source->queued)
         return;
     source->queued = true;
-    TAILQ_INSERT_TAIL(&srd->responder.due, source, due_entry);
+    TAILQ_INSERT_TAIL(&srd->responder->due, source, due_entry);
 }
 
 const struct srd_source *srd_sources_next(const struct srd *srd)
 {
-    const struct srd_responder *responder = &srd->responder;
+    const struct srd_responder *responder = srd->responder;
     return responder->read_count ? responder->reads[responder->first_read % SRD_READS].source
                                  : TAILQ_FIRST(&responder->due);
 }
 
 static struct srd_read *take_read(struct srd *srd)
 {
-    struct srd_read *read = &srd->responder.reads[srd->responder.first_read++ % SRD_READS];
-    srd->responder.read_count--;
+    struct srd_read *read = &srd->responder->reads[srd->responder->first_read++ % SRD_READS];
+    srd->responder->read_count--;
     read->source->reads--;
     return read;
 }
@@ -181,7 +181,7 @@ static void owe_nothing(struct srd *srd, struct srd_source *source)
 {
     source->due = 0;
     if (source->queued)
-        TAILQ_REMOVE(&srd->responder.due, source, due_entry);
+        TAILQ_REMOVE(&srd->responder->due, source, due_entry);
     source->queued = false;
 }
 
@@ -214,8 +214,8 @@ static bool transmit_read(struct srd *srd, struct packet *out, struct iovec *pie
 /* One answer has no payload; several are the bytes from the first number that is due to the last one. */
 static void transmit_responses(struct srd *srd, struct packet *out, struct iovec *pieces)
 {
-    struct srd_source *source = TAILQ_FIRST(&srd->responder.due);
-    uint8_t *statuses = srd->responder.response;
+    struct srd_source *source = TAILQ_FIRST(&srd->responder->due);
+    uint8_t *statuses = srd->responder->response;
     uint32_t first = source->floor, count = 0;
     while (!(source->due >> first % SRD_WINDOW & 1))
         first++;
@@ -233,7 +233,7 @@ static void transmit_responses(struct srd *srd, struct packet *out, struct iovec
 
 bool srd_sources_transmit(struct srd *srd, struct packet *out, struct iovec *pieces)
 {
-    if (srd->responder.read_count)
+    if (srd->responder->read_count)
         return transmit_read(srd, out, pieces);
     transmit_responses(srd, out, pieces);
     return true;
@@ -241,10 +241,10 @@ bool srd_sources_transmit(struct srd *srd, struct packet *out, struct iovec *pie
 
 void srd_sources_hold(struct srd *srd)
 {
-    if (srd->responder.read_count)
+    if (srd->responder->read_count)
         take_read(srd);
     else
-        owe_nothing(srd, TAILQ_FIRST(&srd->responder.due));
+        owe_nothing(srd, TAILQ_FIRST(&srd->responder->due));
 }
 
 /* ---- requests ---- */
@@ -280,7 +280,7 @@ static bool advance_floor(struct srd *srd, struct srd_source *source, const stru
 /* A queue of responses that is full loses the READ, which is repeated. */
 static void owe_read(struct srd *srd, struct srd_source *source, const struct packet *packet)
 {
-    struct srd_responder *responder = &srd->responder;
+    struct srd_responder *responder = srd->responder;
     struct engine_owner *owner = srd->common.owner;
     if (!responder->reads)
         responder->reads = owner->operations->room(owner, SRD_READS * sizeof *responder->reads);

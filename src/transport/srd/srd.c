@@ -19,6 +19,9 @@ static struct srd *srd_of(struct unreliable *common)
 static void srd_initialize(struct unreliable *common)
 {
     struct srd *srd = srd_of(common);
+    struct srd_state *state = common->owner->operations->room(common->owner, sizeof *state);
+    srd->requester = &state->requester;
+    srd->responder = &state->responder;
     srd_flights_start(srd);
     srd_flows_start(srd);
     srd_sources_start(srd);
@@ -63,7 +66,7 @@ bool srd_next(struct srd *srd, struct engine_target *target)
 static bool srd_transmit(struct unreliable *common, struct packet *out, struct iovec *pieces, nanos now)
 {
     struct srd *srd = srd_of(common);
-    srd->requester.last = NULL;
+    srd->requester->last = NULL;
     if (srd_sources_next(srd))
         return srd_sources_transmit(srd, out, pieces);
     srd_sender_admit(srd);
@@ -99,7 +102,7 @@ static void srd_unreadable(struct unreliable *common)
 static void srd_expire(struct unreliable *common, nanos now)
 {
     struct srd *srd = srd_of(common);
-    srd->requester.watched = NANOS_NEVER;
+    srd->requester->watched = NANOS_NEVER;
     srd_sender_expire(srd, now);
 }
 
@@ -111,8 +114,8 @@ static nanos srd_deadline(const struct unreliable *common)
 static nanos srd_watch(struct unreliable *common)
 {
     struct srd *srd = srd_of(common);
-    srd->requester.watched = srd_flights_deadline(srd);
-    return srd->requester.watched;
+    srd->requester->watched = srd_flights_deadline(srd);
+    return srd->requester->watched;
 }
 
 static bool srd_has_output(const struct unreliable *common)
@@ -194,9 +197,14 @@ void srd_forget_address(struct srd *srd, const void *address)
             send_queue_at(queue, at)->address = NULL;
 }
 
+size_t srd_first_room(void)
+{
+    return sizeof(struct srd_state);
+}
+
 void srd_describe(const struct srd *srd, struct engine_messages *messages)
 {
-    *messages = (struct engine_messages){srd_flows_busy(srd), srd->requester.ended};
+    *messages = (struct engine_messages){srd_flows_busy(srd), srd->requester->ended};
 }
 
 const struct unreliable_operations srd_operations = {

@@ -132,11 +132,17 @@ struct srd_responder {
     uint8_t response[SRD_WINDOW]; /* the payload of the last answer */
 };
 
+/* Most queue pairs are no SRD, and need no room for this. */
+struct srd_state {
+    struct srd_requester requester;
+    struct srd_responder responder;
+};
+
 struct srd {
     struct unreliable common;
     uint64_t random;
-    struct srd_requester requester;
-    struct srd_responder responder;
+    struct srd_requester *requester; /* of a struct srd_state, which is the first memory that the owner gives */
+    struct srd_responder *responder;
 };
 
 struct engine_messages {
@@ -169,3 +175,6 @@ void srd_retry(struct srd *);
 
 /* Does what engine_describe does (engine/engine.h). */
 void srd_describe(const struct srd *, struct engine_messages *);
+
+/* Does what engine_first_room does. */
+size_t srd_first_room(void);

@@ -59,7 +59,7 @@ static void close_holes(struct srd *srd)
             memcpy(place_of(srd, work->srd.moved), work, queue->stride);
     }
     queue->head = to;
-    srd->requester.holes = 0;
+    srd->requester->holes = 0;
 }
 
 /* ---- ends ---- */
@@ -78,7 +78,7 @@ static void advance_head(struct srd *srd)
     struct send_queue *queue = &srd->common.queue;
     while (queue->head != queue->next && place_of(srd, queue->head)->started) {
         queue->head++;
-        srd->requester.holes--;
+        srd->requester->holes--;
     }
 }
 
@@ -87,15 +87,15 @@ static void mark_ended(struct srd *srd, uint32_t position, enum ibv_wc_status st
     struct send_wqe *work = place_of(srd, position);
     srd->common.owner->operations->sent(srd->common.owner, work, status, reason);
     work->started = true;
-    srd->requester.ended++;
-    srd->requester.holes++;
+    srd->requester->ended++;
+    srd->requester->holes++;
     advance_head(srd);
 }
 
 void srd_end_work(struct srd *srd, uint32_t position, enum ibv_wc_status status, enum reason reason)
 {
     mark_ended(srd, position, status, reason);
-    if (srd->requester.holes > srd->common.queue.capacity / 2)
+    if (srd->requester->holes > srd->common.queue.capacity / 2)
         close_holes(srd);
     srd_report_drained(srd);
 }

@@ -103,7 +103,7 @@ bool desk_send_one(struct desk *desk, unsigned node, struct packet *out)
 
 struct srd_flow *desk_flow(struct desk *desk, unsigned from, unsigned to)
 {
-    const struct hash *hash = &desk_engine(desk, from)->requester.receivers;
+    const struct hash *hash = &desk_engine(desk, from)->requester->receivers;
     for (uint32_t bucket = 0; bucket <= hash->mask; bucket++)
         for (struct hash_entry *entry = hash->buckets[bucket]; entry; entry = entry->next) {
             struct srd_flow *flow = container_of(entry, struct srd_flow, by_receiver);

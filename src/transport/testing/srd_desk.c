@@ -225,7 +225,8 @@ static void on_note(struct engine_owner *owner, enum event event, uint64_t a, ui
 static void *on_room(struct engine_owner *owner, size_t size)
 {
     struct desk_node *node = node_of(owner);
-    if (node->desk->short_of_memory || node->block_count == node->blocks_most)
+    bool lacks = node->desk->short_of_memory || node->block_count >= node->blocks_most;
+    if ((lacks && size != engine_first_room()) || node->block_count == DESK_BLOCKS)
         return NULL;
     return node->blocks[node->block_count++] = calloc(1, size);
 }

@@ -281,7 +281,8 @@ static void qp_fill(struct qp *qp, const struct qp_kind *kind, struct context *c
     qp_owner(qp)->operations = owner_of(qp);
     qp_begin_endpoint(qp, context->device);
     qp_record(qp);
-    qp_ex_fill(qp, send_ops(attr));
+    if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) /* also with no flag, as the drivers of rdma-core have it */
+        qp_ex_fill(qp);
     struct ibv_qp *ibv = &qp->ibv;
     ibv->context = &context->ibv.context;
     ibv->qp_context = attr->qp_context;

@@ -395,11 +395,9 @@ CALLS_CHANGER static void change_builders(struct calls_holder *holder, const str
 #include "calls/verbs.def"
 }
 
-void qp_ex_fill(struct qp *qp, uint64_t flags)
+void qp_ex_fill(struct qp *qp)
 {
     struct ibv_qp_ex *ibv = &qp->extended;
-    if (!flags)
-        return;
     qp->batch.exists = true;
 #define BUILDER(type, name, parameters, arguments) ibv->name = name;
 #define NEWER_BUILDER(type, name, parameters, arguments) newer_qp_ex_tail(ibv)->name = name;

@@ -10,8 +10,8 @@
 /* Returns true if a queue pair of this type may be made with these enum ibv_qp_create_send_ops_flags. */
 bool qp_ex_offers(const struct qp_kind *, uint64_t send_ops_flags);
 
-/* Fills the builders of a new queue pair. */
-void qp_ex_fill(struct qp *, uint64_t send_ops_flags);
+/* Gives a new queue pair its builders. */
+void qp_ex_fill(struct qp *);
 
 /* Sets the builders as the layers' lowest calls. */
 void qp_ex_bottom(struct calls *);

@@ -145,8 +145,13 @@ static void a_queue_pair_that_cannot_send_refuses_a_batch(const void *row)
 static void ibv_qp_to_qp_ex_wants_operations_that_the_type_has(const void *row)
 {
     struct builder builder = builder_open(IBV_QPT_UD, OPS_UD);
-    struct ibv_qp *plain = builder_make_qp(&builder, IBV_QPT_RC, 0);
+    struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC,
+                                    .send_cq = builder.sent,
+                                    .recv_cq = builder.received,
+                                    .cap = {.max_send_wr = SENDS, .max_recv_wr = SENDS, .max_send_sge = 1}};
+    struct ibv_qp *plain = ibv_create_qp(builder.pd, &init), *asking = builder_make_qp(&builder, IBV_QPT_RC, 0);
     EXPECT_TRUE(plain && !ibv_qp_to_qp_ex(plain));
+    EXPECT_TRUE(asking && ibv_qp_to_qp_ex(asking)); /* the bit of comp_mask decides, with no operation, too */
     EXPECT_ERRNO(builder_make_qp(&builder, IBV_QPT_UD, IBV_QP_EX_WITH_RDMA_WRITE), EOPNOTSUPP);
     EXPECT_ERRNO(builder_make_qp(&builder, IBV_QPT_UC, IBV_QP_EX_WITH_RDMA_READ), EOPNOTSUPP);
     EXPECT_ERRNO(builder_make_qp(&builder, IBV_QPT_RC, IBV_QP_EX_WITH_TSO), EOPNOTSUPP);

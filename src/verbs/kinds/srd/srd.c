@@ -32,11 +32,16 @@ static void initialize_engine(struct qp *qp, const struct send_queue *queue)
     engine_initialize(qp_engine(qp), SERVICE_SRD, qp_owner(qp), queue, NULL);
 }
 
-/* The engine must not keep memory that is freed. */
+static int fill(struct qp *qp, const struct ibv_qp_init_attr_ex *attr)
+{
+    return srd_make_first_room(qp);
+}
+
+/* The engine keeps no memory that is freed. */
 static void clear(struct qp *qp)
 {
+    srd_free_rooms(qp, false);
     engine_reset(qp_engine(qp));
-    srd_free_rooms(qp);
     srd_ways_close(qp);
 }
 
@@ -47,7 +52,7 @@ static void forget_address(struct qp *qp, const void *address)
 
 static void srd_release(struct qp *qp)
 {
-    srd_free_rooms(qp);
+    srd_free_rooms(qp, true);
     srd_ways_close(qp);
 }
 
@@ -62,6 +67,7 @@ const struct qp_kind srd_kind = {
     .transitions = transitions,
     .owner = &srd_owner_operations,
     .endpoint = &qp_endpoint_operations,
+    .fill = fill,
     .initialize_engine = initialize_engine,
     .release = srd_release,
     .transmit = srd_transmit,

@@ -15,8 +15,11 @@ void srd_set_options(struct ibv_qp *, bool unsolicited, bool inline_writes);
 
 extern const struct owner_operations srd_owner_operations;
 
-/* Frees the memory of the engine, which was reset. Under qp->lock, or nobody else knows the queue pair. */
-void srd_free_rooms(struct qp *);
+/* Makes the memory that the engine asks for first. 0 or ENOMEM. */
+int srd_make_first_room(struct qp *);
+/* Frees the memory of the engine: all of it, or all but the first, and then the engine must be reset. Under qp->lock,
+ * or nobody else knows the queue pair. */
+void srd_free_rooms(struct qp *, bool all);
 
 /* The implementation of qp_kind.transmit. */
 void srd_transmit(struct qp *, nanos now);

@@ -1,4 +1,5 @@
 /* The functions that the engine of SRD calls (transport/owner.h). */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,31 +12,57 @@
 #include "verbs/send/ah.h"
 #include "wire/grh.h"
 
-/* A block of the engine's memory. */
+/* A block of the engine's memory. The last one of the list is the first that the engine asks for, and stays when the
+ * engine is reset, which must not fail. */
 struct room {
     struct room *next;
+    size_t size;
+    bool spare;
     max_align_t memory[];
 };
+
+static struct room *add_room(struct qp *qp, size_t size)
+{
+    struct room *room = calloc(1, sizeof *room + size);
+    if (!room)
+        return NULL;
+    *room = (struct room){.next = qp->sends.rooms, .size = size};
+    qp->sends.rooms = room;
+    return room;
+}
+
+int srd_make_first_room(struct qp *qp)
+{
+    struct room *room = add_room(qp, engine_first_room());
+    if (room)
+        room->spare = true;
+    return room ? 0 : ENOMEM;
+}
 
 static void *make_room(struct engine_owner *owner, size_t size)
 {
     struct qp *qp = qp_of_owner(owner);
-    struct room *room = calloc(1, sizeof *room + size);
+    struct room *room = qp->sends.rooms;
+    if (!room || !room->spare)
+        room = add_room(qp, size);
     if (!room)
         return NULL;
-    room->next = qp->sends.rooms;
-    qp->sends.rooms = room;
+    room->spare = false;
     return room->memory;
 }
 
-void srd_free_rooms(struct qp *qp)
+void srd_free_rooms(struct qp *qp, bool all)
 {
-    struct room *room, *next;
-    for (room = qp->sends.rooms; room; room = next) {
+    struct room *room = qp->sends.rooms, *next;
+    for (; room && (all || room->next); room = next) {
         next = room->next;
         free(room);
     }
-    qp->sends.rooms = NULL;
+    qp->sends.rooms = room;
+    if (!room)
+        return;
+    memset(room->memory, 0, room->size);
+    room->spare = true;
 }
 
 static void reply(struct engine_owner *owner, const struct packet *packet, const struct packet *response)
