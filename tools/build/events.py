@@ -20,7 +20,7 @@ KEYS = {"PACKETS": ("map of integer", 1, None), "COUNTED": (None, 1, 2), "FAULT"
         "REFUSALS": ("map of integer", 1, None), "SCRIPTED": ("map of integer", None, 1), "SUM": ("integer", 1, None), "BY_PEERS": (None, 1, 2)}
 KEY_OF = {"FAULT": "fault_kinds", "SCRIPTED": "scripted"}  # the key of lines without one
 # The number of modules that note an event whose fact has several causes.
-MODULES = {"PACKET_DROPPED": 2, "QP_STATE": 2}
+MODULES = {"PACKET_DROPPED": 2, "QP_STATE": 2, "ACK_TIMEOUT": 2, "RETRANSMITTED": 2, "RNR_RECEIVED": 2, "RNR_SENT": 2}  # the last four: RC, and SRD
 READS = re.compile(r"\bcounts_number\((?:[^()]|\([^()]*\))*\)|\bevent == EVENT_\w+")
 COUNTS = re.compile(r"\bcounts(?:\.|->)(?:packets|numbers|sums|reasons)\b[^;=]*?(?:\+\+|\+=|-=|[^=!<>]=[^=])")
 # Chapters of docs/reference/json.md, and the lines that they have.

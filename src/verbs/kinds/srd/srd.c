@@ -32,7 +32,7 @@ static void initialize_engine(struct qp *qp, const struct send_queue *queue)
     engine_initialize(qp_engine(qp), SERVICE_SRD, qp_owner(qp), queue, NULL);
 }
 
-static int fill(struct qp *qp, const struct ibv_qp_init_attr_ex *attr)
+static int srd_fill(struct qp *qp, const struct ibv_qp_init_attr_ex *attr)
 {
     return srd_make_first_room(qp);
 }
@@ -67,7 +67,7 @@ const struct qp_kind srd_kind = {
     .transitions = transitions,
     .owner = &srd_owner_operations,
     .endpoint = &qp_endpoint_operations,
-    .fill = fill,
+    .fill = srd_fill,
     .initialize_engine = initialize_engine,
     .release = srd_release,
     .transmit = srd_transmit,
