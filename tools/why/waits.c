@@ -72,7 +72,7 @@ static void compare(struct known *known, const struct facts_qp *before)
     if (!before)
         return;
     known->since.still = json_equal(facts_json(&own->traffic), facts_json(&before->traffic));
-    known->since.stuck = is_same(&own->oldest_psn, &before->oldest_psn) || is_same(&own->ended, &before->ended);
+    known->since.stuck = is_same(&own->oldest_psn, &before->oldest_psn) || is_same(&own->messages_ended, &before->messages_ended);
     known->since.refused =
         facts_is(&own->not_ready) || seen_count(&before->traffic, EVENT_RNR_RECEIVED) < known->counts.naks_got.value;
     known->since.naks = seen_count(&before->traffic, EVENT_RNR_SENT) < known->counts.naks_sent.value &&

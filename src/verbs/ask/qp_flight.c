@@ -30,7 +30,7 @@ static void fill_unordered(struct facts_qp *facts, const struct qp *qp)
     struct engine_messages messages;
     engine_describe(qp_engine(qp), &messages);
     fact_put(&facts->unready_qp, messages.unready, messages.unready);
-    fact_put(&facts->ended, true, messages.ended);
+    fact_put(&facts->messages_ended, true, messages.ended);
 }
 
 /* Returns true if the peer is on another host, and the network interface is down. */
