@@ -182,12 +182,15 @@ static void an_unknown_answer_ends_the_work(void **state)
 {
     struct desk *desk = *state;
     desk_meet(desk, 0, 1);
-    uint32_t one = desk_post(desk, 0, 1, IBV_WR_SEND_WITH_IMM, 10), two = desk_post(desk, 0, 1, IBV_WR_RDMA_READ, 10);
+    uint32_t one = desk_post(desk, 0, 1, IBV_WR_SEND_WITH_IMM, 10), two = desk_post(desk, 0, 1, IBV_WR_RDMA_READ, 10),
+             three = desk_post(desk, 0, 1, IBV_WR_RDMA_WRITE, 10);
     desk_transmit(desk, 0);
     desk_answer(desk, 0, desk_copy(desk, OPERATION_SEND_ONLY_IMMEDIATE, true), 200);
     desk_answer(desk, 0, desk_copy(desk, OPERATION_READ_REQUEST, true), 1);
+    desk_answer(desk, 0, desk_copy(desk, OPERATION_WRITE_ONLY, true), 0x100 | SRD_DONE);
     ends(desk, 0, one, IBV_WC_BAD_RESP_ERR, REASON_BAD_RESPONSE);
     ends(desk, 0, two, IBV_WC_BAD_RESP_ERR, REASON_BAD_RESPONSE);
+    ends(desk, 0, three, IBV_WC_BAD_RESP_ERR, REASON_BAD_RESPONSE);
 }
 
 static void a_response_of_another_length_is_dropped(void **state)

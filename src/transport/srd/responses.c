@@ -26,7 +26,7 @@ static const struct {
     [SRD_NO_ADDRESS] = {IBV_WC_REM_OP_ERR, REASON_PEER_NO_ADDRESS},
 };
 
-static void fail_by(struct srd *srd, struct srd_flight *flight, uint8_t status)
+static void fail_by(struct srd *srd, struct srd_flight *flight, uint32_t status)
 {
     bool known = status < sizeof refusals / sizeof *refusals && refusals[status].reason;
     if (known)
@@ -81,7 +81,7 @@ static void wait_for_receive(struct srd *srd, struct srd_flight *flight, nanos n
 }
 
 /* Takes the answer to one packet. A READ ends by its response, or by a refusal. */
-static void take_response(struct srd *srd, struct srd_flow *flow, uint32_t number, uint8_t status, nanos now)
+static void take_response(struct srd *srd, struct srd_flow *flow, uint32_t number, uint32_t status, nanos now)
 {
     struct srd_flight *flight = srd_flows_at(flow, number);
     if (!flight || status == SRD_OPEN)
@@ -137,7 +137,7 @@ static void take_acknowledge(struct srd *srd, struct srd_flow *flow, const struc
     if (!packet->payload.length && packet->srd.floor == SRD_STRANGER && srd_flows_at(flow, packet->srd.number))
         return lose_flow(srd, flow);
     if (!packet->payload.length)
-        return take_response(srd, flow, packet->srd.number, (uint8_t)packet->srd.floor, now);
+        return take_response(srd, flow, packet->srd.number, packet->srd.floor, now);
     if (packet->payload.length > sizeof statuses || !payload_copy(&packet->payload, 0, &to, 1))
         return drop_response(srd, packet, REASON_PACKET_PULL);
     for (uint32_t i = 0; i < packet->payload.length; i++)

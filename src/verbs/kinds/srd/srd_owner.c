@@ -96,7 +96,8 @@ static bool is_refused(struct engine_owner *owner, const struct send_wqe *work)
 static bool is_slow(struct engine_owner *owner, const struct send_wqe *work)
 {
     struct node *node = qp_of_owner(owner)->process->node;
-    struct peer *peer = node_find(node, work->remote_qp);
+    const struct ah *ah = work->address;
+    struct peer *peer = ah->local ? node_find(node, work->remote_qp) : NULL;
     if (!peer)
         return false;
     bool slow = node_alive(node, peer) && !peer->link->operations->consumed(peer->link) &&
