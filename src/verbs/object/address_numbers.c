@@ -44,7 +44,7 @@ void address_numbers_destroy(struct address_numbers *numbers)
 }
 
 /* The last bytes of GIDs differ most. */
-static uint16_t *bucket_of(struct address_numbers *numbers, const union ibv_gid *gid)
+static uint16_t *bucket_of_gid(struct address_numbers *numbers, const union ibv_gid *gid)
 {
     uint64_t words[2];
     memcpy(words, gid, sizeof words);
@@ -55,7 +55,7 @@ static uint16_t *bucket_of(struct address_numbers *numbers, const union ibv_gid 
 static uint16_t find_number(struct address_numbers *numbers, const union ibv_gid *gid)
 {
     lock_assert_held(&numbers->lock);
-    uint16_t number = *bucket_of(numbers, gid);
+    uint16_t number = *bucket_of_gid(numbers, gid);
     while (number != ADDRESS_NUMBER_NONE && memcmp(&numbers->entries[number].gid, gid, sizeof *gid))
         number = numbers->entries[number].next;
     return number;
@@ -82,7 +82,7 @@ static uint16_t take_number(struct address_numbers *numbers, const union ibv_gid
         number++;
     if (number == numbers->room && !grow(numbers))
         return ADDRESS_NUMBER_NONE;
-    uint16_t *bucket = bucket_of(numbers, gid);
+    uint16_t *bucket = bucket_of_gid(numbers, gid);
     numbers->entries[number] = (struct entry){.gid = *gid, .route = atomic_fetch_add(&routes, 1) + 1, .next = *bucket};
     *bucket = (uint16_t)number;
     return *bucket;
@@ -104,7 +104,7 @@ int address_numbers_add(struct address_numbers *numbers, const union ibv_gid *gi
 
 static void free_number(struct address_numbers *numbers, uint16_t number)
 {
-    uint16_t *link = bucket_of(numbers, &numbers->entries[number].gid);
+    uint16_t *link = bucket_of_gid(numbers, &numbers->entries[number].gid);
     while (*link != number)
         link = &numbers->entries[*link].next;
     *link = numbers->entries[number].next;
