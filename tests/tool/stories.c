@@ -155,6 +155,7 @@ struct meeting {
         union ibv_gid gid;
     } ends[2];          /* client, server */
     atomic_bool shared; /* the third process has its shared receive queue */
+    atomic_uint polled; /* completions that the server took */
     atomic_bool over;
 };
 
@@ -384,11 +385,16 @@ static void post_sends(void)
         fail("no send");
 }
 
+static unsigned succeeded;
+
 static void wait_for_completions(unsigned count)
 {
     struct ibv_wc wc;
     for (int i = 0; count; i++, usleep(1000)) {
-        count -= ibv_poll_cq(cq, 1, &wc) == 1;
+        if (ibv_poll_cq(cq, 1, &wc) == 1) {
+            count--;
+            succeeded += wc.status == IBV_WC_SUCCESS;
+        }
         if (i > MOST_SECONDS * 1000)
             fail("no completion");
     }
@@ -443,6 +449,17 @@ static void wait_for_third(void)
             fail("the third process does not come");
 }
 
+/* A completion that the server has not polled would be another sentence of its story. */
+static void wait_until_server_polled(void)
+{
+    unsigned arrived = cause->waits == POLLS ? succeeded : 1 + (cause->waits == ARMS_ONCE);
+    if (!cause->receive || cause->server_waits || (cause->type && cause->type != IBV_QPT_RC))
+        return;
+    for (int i = 0; atomic_load(&meeting->polled) < arrived; i++, usleep(1000))
+        if (i > MOST_SECONDS * 1000)
+            fail("the server does not poll");
+}
+
 static void run_client(pid_t server)
 {
     const struct end *peer = &meeting->ends[1];
@@ -472,6 +489,7 @@ static void run_client(pid_t server)
         wait_a_little();
     if (cause->late)
         meet(0, 3);
+    wait_until_server_polled();
     printf("%d %u %d %u\n", (int)getpid(), qp->qp_num, (int)server, peer->qp);
     fflush(stdout);
     if (read(0, &ignored, 1) < 0)
@@ -597,8 +615,8 @@ static void run_server(void)
         meet(1, 3);
     }
     while (!atomic_load(&meeting->over)) {
-        if (!cause->server_waits)
-            ibv_poll_cq(cq, 1, &wc);
+        if (!cause->server_waits && ibv_poll_cq(cq, 1, &wc) == 1)
+            atomic_fetch_add(&meeting->polled, 1);
         usleep(1000);
     }
 }
