@@ -102,6 +102,10 @@ struct owner_operations {
      * request always gets its memory (engine_first_room). */
     void *(*room)(struct engine_owner *, size_t size);
 
+    /* SRD: chooses how long a new packet is held back, while others of its flow leave: 0: not at all; n: SRD_WAIT << (n
+     * - 1), n up to SRD_LATE_MOST. NULL: no packet is. */
+    unsigned (*holds_back)(struct engine_owner *);
+
     /* SRD: sends `response` to the sender of this packet at once; it may be lost. */
     void (*reply)(struct engine_owner *, const struct packet *, const struct packet *response);
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Twelve clients of Debian 12, each under three seeds of the adverse adapter, with their data compared. Prints TAP.
+"""Fourteen clients of Debian 12, each under three seeds of the adverse adapter, with their data compared. Prints TAP.
 
 All rows, and more seeds: evidence.py rows.
 """
@@ -16,7 +16,7 @@ from row import FAILED, SKIPPED
 SEEDS = (1, 2, 3)
 ROWS = ("ibv_rc_pingpong -c -s 4096", "ibv_rc_pingpong -c -e", "ibv_uc_pingpong -c -s 4096", "ibv_ud_pingpong -c -s 1000", "ibv_srq_pingpong -c -s 4096",
         "ib_send_lat -c RC", "ib_write_bw -c RC", "ib_read_bw -c RC", "ib_atomic_bw -c RC", "rping -V", "rdma_server and rdma_client",
-        "ucx_perftest -t tag_lat -s 8, rc_v")
+        "ucx_perftest -t tag_lat -s 8, rc_v", "fi_pingpong -c -p efa -e rdm", "ib_send_bw -c SRD")
 
 
 def _judge(row, command):

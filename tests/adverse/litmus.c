@@ -107,6 +107,15 @@ void litmus_poll(struct ibv_cq *cq, unsigned count)
         MUST(poll_one(cq));
 }
 
+/* WRITEs of a trial that are still on their way land before the next: a READ of the same queue pair follows them. */
+void litmus_begin_trial(struct litmus *litmus)
+{
+    litmus_post(NULL, litmus, IBV_WR_RDMA_READ, litmus->r, litmus->x, 8, IBV_SEND_SIGNALED);
+    litmus_poll(litmus->ends.cq, 1);
+    *litmus->r = *litmus->x = *litmus->y = 0;
+    memset((void *)(uintptr_t)litmus->wide, 0, LITMUS_WIDE);
+}
+
 /* --- the programs */
 
 #define CQ litmus->ends.cq

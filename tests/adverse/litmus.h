@@ -19,11 +19,15 @@ struct litmus {
     volatile uint64_t *wide_source;
     struct ibv_context *early; /* opened before the others, for the state of its port */
     bool was_down, stays_down; /* the port, when it was opened; and for ever */
+    struct litmus_srd *srd;    /* in place of all others, in the program of SRD */
 };
 
 enum { LITMUS_WIDE = 256 };
 
 void litmus_open(struct litmus *);
+
+/* Puts the memory of a trial in order. */
+void litmus_begin_trial(struct litmus *);
 
 /* Sees whether the port is down, and waits until it is up. Before all other objects. */
 void litmus_open_early(struct litmus *);
@@ -41,3 +45,5 @@ void litmus_poll(struct ibv_cq *, unsigned count);
 /* Each row of the table: the outcome that it is about was seen. */
 #define LITMUS(name, verdict, behaviour, outcome) bool litmus_##name(struct litmus *);
 #include "litmus.def"
+#define LITMUS(name, verdict, behaviour, outcome) bool litmus_##name(struct litmus *);
+#include "litmus_srd.def"

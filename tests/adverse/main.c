@@ -1,7 +1,6 @@
-/* Runs litmus tests: main [-THREADS] [TRIALS [NAME...]], all of them without a name. Each thread has separate objects
- * and its share of the trials. A line for each test:
- *     NAME VERDICT BEHAVIOUR SEEN TRIALS OUTCOME
- * The exit status is 1 when an outcome was seen that must never be. */
+/* Runs the litmus tests of LITMUS_LIST: main [-THREADS] [TRIALS [NAME...]], all of them without a name. Each thread has
+ * separate objects and its share of the trials. A line for each test: NAME VERDICT BEHAVIOUR SEEN TRIALS OUTCOME The
+ * exit status is 1 when an outcome was seen that must never be. */
 #include "litmus.h"
 
 #include <pthread.h>
@@ -14,7 +13,7 @@ static const struct row {
     bool (*run)(struct litmus *);
 } rows[] = {
 #define LITMUS(name, verdict, behaviour, outcome) {#name, #verdict, behaviour, outcome, litmus_##name},
-#include "litmus.def"
+#include LITMUS_LIST
 };
 
 static bool is_wanted(const struct row *row, int count, char **names)
@@ -23,15 +22,6 @@ static bool is_wanted(const struct row *row, int count, char **names)
     for (int i = 0; i < count; i++)
         wanted |= !strcmp(names[i], row->name);
     return wanted;
-}
-
-/* WRITEs of a trial that are still on their way land before the next: a READ of the same queue pair follows them. */
-static void begin_trial(struct litmus *litmus)
-{
-    litmus_post(NULL, litmus, IBV_WR_RDMA_READ, litmus->r, litmus->x, 8, IBV_SEND_SIGNALED);
-    litmus_poll(litmus->ends.cq, 1);
-    *litmus->r = *litmus->x = *litmus->y = 0;
-    memset((void *)(uintptr_t)litmus->wide, 0, LITMUS_WIDE);
 }
 
 struct runner {
@@ -46,7 +36,7 @@ static void *run(void *argument)
     struct runner *runner = argument;
     runner->seen = 0;
     for (unsigned i = 0; i < runner->trials; i++) {
-        begin_trial(&runner->litmus);
+        litmus_begin_trial(&runner->litmus);
         runner->seen += runner->row->run(&runner->litmus);
     }
     return NULL;

@@ -1,6 +1,6 @@
-/* A program with a mistake: planted [TRIALS [NAME...]]. It makes what the litmus tests of these names are about, and
- * ends with 1 when each of them was seen at least once; with names such as 3:L3, it makes the mistake in one of three
- * runs only, by chance. Without a name it makes no mistake. */
+/* A program with a mistake of LITMUS_LIST: planted [TRIALS [NAME...]]. It makes what the litmus tests of these names
+ * are about, and ends with 1 when each of them was seen at least once; with names such as 3:L3, it makes the mistake in
+ * one of three runs only, by chance. Without a name it makes no mistake. */
 #include "litmus.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@ static const struct row {
     bool (*run)(struct litmus *);
 } rows[] = {
 #define LITMUS(name, verdict, behaviour, outcome) {#name, litmus_##name},
-#include "litmus.def"
+#include LITMUS_LIST
 };
 
 static const struct row *find(const char *name)
@@ -25,14 +25,6 @@ static const struct row *find(const char *name)
     return NULL;
 }
 
-static void begin_trial(struct litmus *litmus)
-{
-    litmus_post(NULL, litmus, IBV_WR_RDMA_READ, litmus->r, litmus->x, 8, IBV_SEND_SIGNALED);
-    litmus_poll(litmus->ends.cq, 1);
-    *litmus->r = *litmus->x = *litmus->y = 0;
-    memset((void *)(uintptr_t)litmus->wide, 0, LITMUS_WIDE);
-}
-
 static bool is_seen(struct litmus *litmus, const char *name, int trials)
 {
     bool seen = false;
@@ -42,7 +34,7 @@ static bool is_seen(struct litmus *litmus, const char *name, int trials)
     if (colon && chance % (unsigned)atoi(name))
         return false;
     for (int i = 0; i < trials && !seen; i++) {
-        begin_trial(litmus);
+        litmus_begin_trial(litmus);
         seen = find(colon ? colon + 1 : name)->run(litmus);
     }
     return seen;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that each behaviour of src/adverse/adverse.def has an outcome in tests/adverse/litmus.def that never happens without it, and that
+"""Checks that each behaviour of src/adverse/adverse.def has an outcome in tests/adverse/litmus*.def that never happens without it, and that
 few files of code name the adverse adapter; and that the switches of the first table of docs/reference/choices.md exist; prints TAP.
 
 Usage: adverse.py DIRECTORY
@@ -10,6 +10,7 @@ Files that name the adapter outside of it and of src/adverse/ are counted, excep
 
 `part` is the list of docs/reference/adverse.md (made_pages.py).
 """
+import glob
 import os
 import re
 import sys
@@ -21,7 +22,7 @@ from tree import SUPPORT, judged, read
 PAGE, HEADING = "docs/reference/choices.md", "## Where softverbs is kinder"
 NO_SWITCH = "none, as "  # and the reason
 FIELDS = ("number", "name", "word", "standard", "meaning", "bound", "shows")
-LIST, LITMUS = "src/adverse/adverse.def", "tests/adverse/litmus.def"
+LIST, LITMUS = "src/adverse/adverse.def", "tests/adverse/litmus*.def"
 ROOMS, FILES_MOST = ("src/adverse/", "src/verbs/disturb/"), 6
 # Files whose answers to calls a behaviour changes, and which answers these are.
 ANSWERS = {
@@ -46,7 +47,7 @@ def part(top):
 
 
 def untested(top):
-    outcomes = {row[2] for row in entries(os.path.join(top, LITMUS), "LITMUS")}
+    outcomes = {row[2] for path in glob.glob(os.path.join(top, LITMUS)) for row in entries(path, "LITMUS")}
     for line in behaviours(top):
         if line["word"] not in outcomes:
             yield f"{line['word']}: no outcome of {LITMUS} is gone without it"

@@ -144,6 +144,16 @@ static bool transmit_flight(struct srd *srd, struct srd_flight *flight, struct p
     return true;
 }
 
+/* Returns true if the owner lets other packets of the flow pass this new one. */
+static bool is_held_back(struct srd *srd, struct srd_flight *flight, nanos now)
+{
+    struct engine_owner *owner = srd->common.owner;
+    unsigned waits = owner->operations->holds_back ? owner->operations->holds_back(owner) : 0;
+    if (waits)
+        srd_flights_wait(srd, flight, SRD_LATE, waits - 1, now);
+    return waits;
+}
+
 const struct send_wqe *srd_sender_next(struct srd *srd)
 {
     srd_sender_admit(srd);
@@ -167,10 +177,10 @@ bool srd_sender_transmit(struct srd *srd, struct packet *out, struct iovec *piec
     } else if (flight) {
         srd_flights_stop(srd, flight);
         sent = transmit_flight(srd, flight, out, pieces, now);
-        if (sent)
+        if (sent && flight->tries)
             owner_note(srd->common.owner, EVENT_RETRANSMITTED, flight->number & PSN_MASK, 0);
     } else if ((flight = cut_packet(srd, flow))) {
-        sent = transmit_flight(srd, flight, out, pieces, now);
+        sent = !is_held_back(srd, flight, now) && transmit_flight(srd, flight, out, pieces, now);
     } else if (!srd->requester->flight_count) { /* nothing is under way whose end would bring a flight */
         srd_sender_fail_work(srd, flow, flow->fresh.first, IBV_WC_LOC_QP_OP_ERR, REASON_SRD_MEMORY);
     }
@@ -198,7 +208,7 @@ void srd_sender_hold(struct srd *srd, nanos now)
     srd_flows_judge(srd, flow);
 }
 
-/* The shortest level has nothing else but first waits for a receive. */
+/* The shortest level has few others: first waits for a receive, and what is held back. */
 void srd_sender_retry(struct srd *srd)
 {
     struct srd_flight *flight, *next;
@@ -288,9 +298,14 @@ static void fail_silent(struct srd *srd, struct srd_flight *flight)
     srd_sender_fail(srd, flight, status_of_silence(reason), reason);
 }
 
+static void send_again(struct srd_flight *flight)
+{
+    flight->wait = SRD_AGAIN;
+    TAILQ_INSERT_TAIL(&flight->flow->again, flight, entry);
+}
+
 static void expire_sent(struct srd *srd, struct srd_flight *flight, nanos now)
 {
-    struct srd_flow *flow = flight->flow;
     if (is_slow(srd, flight->work))
         return srd_flights_wait(srd, flight, SRD_SENT, flight->level, now);
     uint32_t left = SRD_TRIES - flight->tries;
@@ -298,8 +313,7 @@ static void expire_sent(struct srd *srd, struct srd_flight *flight, nanos now)
     if (!left)
         return fail_silent(srd, flight);
     flight->tries++;
-    flight->wait = SRD_AGAIN;
-    TAILQ_INSERT_TAIL(&flow->again, flight, entry);
+    send_again(flight);
 }
 
 static void expire_hello(struct srd *srd, struct srd_flow *flow, nanos now)
@@ -357,6 +371,8 @@ void srd_sender_expire(struct srd *srd, nanos now)
         flight->wait = SRD_FREE;
         if (wait == SRD_SENT)
             expire_sent(srd, flight, now);
+        else if (wait == SRD_LATE)
+            send_again(flight);
         else if (wait == SRD_HELLO)
             expire_hello(srd, flow, now);
         else if (wait == SRD_BUSY)

@@ -26,6 +26,7 @@ enum {
     SRD_LEVELS = 12,    /* of waits: SRD_WAIT << level */
     SRD_SENT_LEVEL = 4, /* the wait for an answer to a packet that was sent once */
     SRD_TRIES = 7,      /* of repeats without an answer, before the peer counts as silent */
+    SRD_LATE_MOST = 3,  /* waits of what the owner holds back */
     SRD_BUSY_LEVEL = 6, /* the longest wait for a receive of the receiver */
     SRD_FLIGHTS = 4096, /* packets of a queue pair that may wait for an answer */
     SRD_PEERS = 16384,  /* flows, and sources, that a queue pair knows at most */
@@ -40,7 +41,8 @@ struct srd_flow;
 enum srd_wait {
     SRD_FREE,
     SRD_SENT,  /* the answer to a packet */
-    SRD_AGAIN, /* its turn to be sent again */
+    SRD_AGAIN, /* its turn to be sent again, or after others of its flow */
+    SRD_LATE,  /* the time until which the owner holds it back: it was not sent yet */
     SRD_HELLO, /* of a flow: WELCOME */
     SRD_HELD,  /* of a flow: room in the link */
     SRD_BUSY,  /* of a flow: a receive of the receiver */
@@ -76,9 +78,9 @@ struct srd_flow {
     uint64_t route;              /* the receiver: its address, as the owner numbers it, and its queue pair */
     uint32_t receiver;
     uint32_t epoch, cookie;
-    uint32_t next, floor;              /* numbers */
-    struct srd_flight *at[SRD_WINDOW]; /* what waits for an answer, by number */
-    struct srd_flights again;
+    uint32_t next, floor;                  /* numbers */
+    struct srd_flight *at[SRD_WINDOW];     /* what waits for an answer, by number */
+    struct srd_flights again;              /* what is to be sent again, or was held back */
     struct srd_works fresh;                /* work with packets that were never sent */
     struct srd_works busy;                 /* work whose receiver had no receive */
     struct srd_flight greeting, busy_wait; /* SRD_HELLO or SRD_HELD; SRD_BUSY */

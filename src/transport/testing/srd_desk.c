@@ -251,6 +251,13 @@ static bool on_is_slow(struct engine_owner *owner, const struct send_wqe *work)
     return ((const struct desk_node *)work->address)->slow;
 }
 
+static unsigned on_holds_back(struct engine_owner *owner)
+{
+    struct desk_node *node = node_of(owner);
+    struct chance *chance = &node->desk->chance;
+    return node->late && chance_hits(chance, node->late) ? 1 + (unsigned)chance_below(chance, SRD_LATE_MOST) : 0;
+}
+
 static enum ibv_wc_status on_local_operation(struct engine_owner *owner, const struct send_wqe *work,
                                              enum reason *reason)
 {
@@ -282,6 +289,7 @@ static const struct owner_operations operations = {
     .reply = on_reply,
     .knows = on_knows,
     .is_slow = on_is_slow,
+    .holds_back = on_holds_back,
     .local_operation = on_local_operation,
     .dropped = on_dropped,
 };

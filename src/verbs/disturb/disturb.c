@@ -9,7 +9,8 @@
 #include "verbs/qp/qp_error.h"
 
 /* The longest delays, unless times are scaled. */
-static const nanos read_late = 200 * NANOS_MICROSECOND, event_late = 2 * NANOS_MILLISECOND;
+static const nanos read_late = 200 * NANOS_MICROSECOND, event_late = 2 * NANOS_MILLISECOND,
+                   passed_late = 4 * NANOS_MILLISECOND;
 
 /* --- leaving */
 
@@ -70,6 +71,17 @@ static bool holds_output(struct qp *qp, bool response, nanos now)
     return response ? responses_wait(qp, adverse, now) : requests_wait(qp, adverse, now);
 }
 
+/* Each wait is as long as two of the one before it. */
+static unsigned holds_back(struct qp *qp)
+{
+    lock_assert_held(&qp->lock);
+    nanos late = adverse_delay(&qp_adverse_of(qp)->source, ADVERSE_ANY_ORDER, passed_late);
+    unsigned waits = late > 0;
+    for (nanos longest = SRD_WAIT; waits && longest < late && waits < SRD_LATE_MOST; longest *= 2)
+        waits++;
+    return waits;
+}
+
 /* --- asynchronous events, each late by another time, so in any order */
 
 /* Errors are raised at once: a program's reaction to them would only take longer. */
@@ -127,6 +139,7 @@ void qp_disturb(struct qp *qp)
         return;
     adverse->hooks = (struct disturbance){.due = NANOS_NEVER,
                                           .holds = holds_output,
+                                          .holds_back = holds_back,
                                           .arrives = qp_adverse_arrives,
                                           .changes = adverse_shows(ADVERSE_TORN) ? qp_adverse_changes : NULL,
                                           .raises = raises,

@@ -135,7 +135,8 @@ static void delay_response(struct qp *qp, struct qp_adverse *adverse, uint32_t f
 {
     bool has_response = flags & (OP_READ | OP_ATOMIC);
     nanos now = qp_flow(qp)->now;
-    if (adverse->responses_until > now || flags & OP_RESPONSE || !(flags & OP_END || has_response))
+    if (!(qp->traits & QP_END_TO_END) || adverse->responses_until > now || flags & OP_RESPONSE ||
+        !(flags & OP_END || has_response))
         return;
     nanos delay = has_response
                       ? adverse_delay(&adverse->source, ADVERSE_OVERTAKE, up_to_a_timer(qp, response_late))
@@ -152,7 +153,7 @@ static bool is_bound(uint32_t flags)
 static bool may_be_carried(const struct qp *qp, const struct packet *packet, uint32_t flags)
 {
     bool tags = qp->uses.srq && qp->uses.srq->tags;
-    return packet->payload.length && qp->traits & QP_END_TO_END && !tags &&
+    return packet->payload.length && qp->traits & (QP_END_TO_END | QP_UNORDERED) && !tags &&
            flags & (OP_SEND | OP_WRITE | OP_RESPONSE) && !(flags & OP_ATOMIC_WRITE);
 }
 
@@ -184,11 +185,14 @@ const struct packet *qp_adverse_arrives(struct qp *qp, const struct packet *pack
     delay_response(qp, adverse, flags);
     if (!may_be_carried(qp, packet, flags))
         return room->grh ? room : packet;
+    const uint8_t *grh = room->grh ? room->grh : packet->grh;
     adverse->carried = packet->payload;
-    adverse->carry = flags & OP_RESPONSE                       ? carry_response
+    adverse->carry = qp->traits & QP_UNORDERED                 ? store_now
+                     : flags & OP_RESPONSE                     ? carry_response
                      : flags & OP_WRITE && !(flags & OP_IMMDT) ? carry_write
                                                                : store_now;
     *room = *packet;
+    room->grh = grh;
     room->payload =
         (struct payload){.length = packet->payload.length, .count = PAYLOAD_STORES, .pull = carry, .source = adverse};
     return room;

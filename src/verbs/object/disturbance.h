@@ -19,6 +19,8 @@ struct disturbance {
     nanos due; /* when `expires` must be called; or NANOS_NEVER */
     /* Returns true if the next output, a response or a request, must wait; then the queue pair's timer is set. */
     bool (*holds)(struct qp *, bool response, nanos now);
+    /* Answers owner_operations.holds_back, for queue pairs whose messages have no order. */
+    unsigned (*holds_back)(struct qp *);
     /* Returns the packet that the engine executes instead of this one, in *room; or this one. */
     const struct packet *(*arrives)(struct qp *, const struct packet *, struct packet *room);
     /* Executes an atomic (owner_operations.change); NULL: the engine does. */

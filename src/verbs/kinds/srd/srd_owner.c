@@ -106,6 +106,13 @@ static bool is_slow(struct engine_owner *owner, const struct send_wqe *work)
     return slow;
 }
 
+static unsigned holds_back(struct engine_owner *owner)
+{
+    struct qp *qp = qp_of_owner(owner);
+    struct disturbance *disturbance = qp_datapath(qp)->disturbance;
+    return disturbance ? disturbance->holds_back(qp) : 0;
+}
+
 const struct owner_operations srd_owner_operations = {
     QP_OWNER_COMMON,
     .sent = qp_owner_sent_unordered,
@@ -118,4 +125,5 @@ const struct owner_operations srd_owner_operations = {
     .knows = knows,
     .is_refused = is_refused,
     .is_slow = is_slow,
+    .holds_back = holds_back,
 };
