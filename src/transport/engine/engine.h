@@ -184,7 +184,8 @@ const struct send_wqe *engine_next_datagram(struct engine *);
 /* SRD: finds where the next packet goes, which engine_transmit returns; false: there is no packet. engine_transmit
  * returns false if that packet's work ended instead; so call both until engine_next_message returns false. */
 bool engine_next_message(struct engine *, struct engine_target *);
-/* SRD: the link of that target has no room: its packets wait a moment, or until engine_retry, and others come first. */
+/* SRD: the link of that target has no room: its packets wait until engine_retry, a request's a moment at most, and
+ * others come first. */
 void engine_hold(struct engine *, nanos now);
 void engine_retry(struct engine *);
 /* SRD: that target is not on this host: work for it ends. */

@@ -73,7 +73,7 @@ static void a_first_packet_waits_for_room_too(void **state)
     succeeds(desk, 0, one);
 }
 
-static void an_answer_without_room_is_lost(void **state)
+static void an_answer_without_room_waits_for_it(void **state)
 {
     struct desk *desk = *state;
     desk_meet(desk, 0, 1);
@@ -81,10 +81,13 @@ static void an_answer_without_room_is_lost(void **state)
     desk_transmit(desk, 0);
     desk->nodes[0].closed = true;
     desk_run(desk);
+    waits(desk, 0, one);
+    waits(desk, 0, two);
     desk->nodes[0].closed = false;
-    desk_settle(desk);
+    desk_run(desk);
     succeeds(desk, 0, one);
     succeeds(desk, 0, two);
+    assert_int_equal(desk->nodes[0].timeouts, 0);
 }
 
 static void a_flush_ends_all_in_the_order_of_posting(void **state)
@@ -369,6 +372,42 @@ static void reads_without_a_place_are_asked_for_again(void **state)
         assert_int_equal(source->reads, 0);
 }
 
+static void reads_of_one_that_takes_nothing_hold_up_no_other(void **state)
+{
+    enum { EACH = 6 };
+    struct desk *desk = *state;
+    desk_meet(desk, 0, 1);
+    desk_meet(desk, 2, 1);
+    desk->nodes[0].closed = true;
+    for (unsigned i = 0; i < EACH; i++)
+        desk_post(desk, 0, 1, IBV_WR_RDMA_READ, DESK_SLOT);
+    desk_run(desk);
+    assert_true(desk_engine(desk, 1)->responder->read_count > SRD_READS / 2);
+    for (unsigned i = 0; i < EACH; i++)
+        desk_post(desk, 2, 1, IBV_WR_RDMA_READ, DESK_SLOT);
+    desk_run(desk);
+    for (uint32_t work = 1; work <= EACH; work++)
+        succeeds(desk, 2, work);
+    desk->nodes[0].closed = false;
+    desk_settle(desk);
+    for (uint32_t work = 1; work <= EACH; work++)
+        succeeds(desk, 0, work);
+}
+
+static void a_repeat_of_a_read_that_waits_is_one(void **state)
+{
+    struct desk *desk = *state;
+    desk_meet(desk, 0, 1);
+    desk->nodes[0].closed = true;
+    uint32_t one = desk_post(desk, 0, 1, IBV_WR_RDMA_READ, 10);
+    desk_pass(desk, 40 * NANOS_MILLISECOND);
+    assert_true(desk->nodes[0].retransmits);
+    assert_int_equal(desk_engine(desk, 1)->responder->read_count, 1);
+    desk->nodes[0].closed = false;
+    desk_run(desk);
+    succeeds(desk, 0, one);
+}
+
 static void a_source_with_an_answer_to_come_is_not_forgotten(void **state)
 {
     static const enum ibv_wr_opcode opcodes[] = {IBV_WR_RDMA_READ, IBV_WR_RDMA_WRITE};
@@ -468,7 +507,7 @@ static void nobody_chooses_the_places_of_a_table(void **state)
 }
 
 TESTS_OF(WITH_DESK, holes_of_the_queue_are_closed, half_of_the_queue_is_free_of_holes,
-         a_link_without_room_lets_others_pass, a_first_packet_waits_for_room_too, an_answer_without_room_is_lost,
+         a_link_without_room_lets_others_pass, a_first_packet_waits_for_room_too, an_answer_without_room_waits_for_it,
          a_flush_ends_all_in_the_order_of_posting, a_drained_queue_says_so_with_its_last_answer,
          an_address_that_goes_ends_its_work, a_payload_whose_memory_is_gone_ends_its_work,
          a_flood_of_greetings_throws_out_nobody_who_has_sent_data, a_full_table_forgets_its_oldest_source,
@@ -476,6 +515,7 @@ TESTS_OF(WITH_DESK, holes_of_the_queue_are_closed, half_of_the_queue_is_free_of_
          a_flow_uses_its_window_and_no_more, work_ends_where_memory_lacks, a_receiver_without_memory_is_silent,
          work_ends_where_memory_lacks_for_its_first_packet, work_waits_where_memory_lacks_for_further_packets,
          an_address_that_goes_ends_work_that_has_not_begun, a_lack_of_memory_for_tables_costs_no_place,
-         reads_without_a_place_are_asked_for_again, a_source_with_an_answer_to_come_is_not_forgotten,
+         reads_without_a_place_are_asked_for_again, reads_of_one_that_takes_nothing_hold_up_no_other,
+         a_repeat_of_a_read_that_waits_is_one, a_source_with_an_answer_to_come_is_not_forgotten,
          work_in_the_middle_and_at_the_end_of_a_list_may_go, an_unreadable_payload_of_flushed_work_changes_nothing,
          an_unreadable_answer_ends_no_work, nobody_chooses_the_places_of_a_table)

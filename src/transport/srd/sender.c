@@ -204,6 +204,7 @@ void srd_sender_hold(struct srd *srd, nanos now)
     struct srd_flow *flow = srd_flows_ready(srd);
     if (!flow)
         return;
+    srd->requester->held = true;
     srd_flights_wait(srd, &flow->greeting, SRD_HELD, 0, now);
     srd_flows_judge(srd, flow);
 }
@@ -211,8 +212,9 @@ void srd_sender_hold(struct srd *srd, nanos now)
 /* The shortest level has few others: first waits for a receive, and what is held back. */
 void srd_sender_retry(struct srd *srd)
 {
-    struct srd_flight *flight, *next;
-    for (flight = TAILQ_FIRST(&srd->requester->levels[0]); flight; flight = next) {
+    struct srd_flight *flight = srd->requester->held ? TAILQ_FIRST(&srd->requester->levels[0]) : NULL, *next;
+    srd->requester->held = false;
+    for (; flight; flight = next) {
         next = TAILQ_NEXT(flight, entry);
         if (flight->wait != SRD_HELD)
             continue;

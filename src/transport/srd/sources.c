@@ -11,9 +11,13 @@
 void srd_sources_start(struct srd *srd)
 {
     TAILQ_INIT(&srd->responder->due);
+    TAILQ_INIT(&srd->responder->held);
     TAILQ_INIT(&srd->responder->known);
     TAILQ_INIT(&srd->responder->strange);
     TAILQ_INIT(&srd->responder->spare);
+    TAILQ_INIT(&srd->responder->reads);
+    TAILQ_INIT(&srd->responder->held_reads);
+    TAILQ_INIT(&srd->responder->free_reads);
 }
 
 /* ---- sources ---- */
@@ -164,16 +168,22 @@ static void owe(struct srd *srd, struct srd_source *source, uint32_t number)
 
 const struct srd_source *srd_sources_next(const struct srd *srd)
 {
-    const struct srd_responder *responder = srd->responder;
-    return responder->read_count ? responder->reads[responder->first_read % SRD_READS].source
-                                 : TAILQ_FIRST(&responder->due);
+    const struct srd_read *read = TAILQ_FIRST(&srd->responder->reads);
+    return read ? read->source : TAILQ_FIRST(&srd->responder->due);
 }
 
-static struct srd_read *take_read(struct srd *srd)
+/* The oldest READ of the list, which is free now; or NULL. */
+static struct srd_read *take_read(struct srd *srd, struct srd_reads *reads)
 {
-    struct srd_read *read = &srd->responder->reads[srd->responder->first_read++ % SRD_READS];
+    struct srd_read *read = TAILQ_FIRST(reads);
+    if (!read)
+        return NULL;
+    TAILQ_REMOVE(reads, read, entry);
+    TAILQ_INSERT_HEAD(&srd->responder->free_reads, read, entry);
     srd->responder->read_count--;
     read->source->reads--;
+    if (read->number - read->source->floor < SRD_WINDOW)
+        read->source->reading &= ~(1ull << read->number % SRD_WINDOW);
     return read;
 }
 
@@ -181,8 +191,8 @@ static void owe_nothing(struct srd *srd, struct srd_source *source)
 {
     source->due = 0;
     if (source->queued)
-        TAILQ_REMOVE(&srd->responder->due, source, due_entry);
-    source->queued = false;
+        TAILQ_REMOVE(source->held ? &srd->responder->held : &srd->responder->due, source, due_entry);
+    source->queued = source->held = false;
 }
 
 /* A late READ may have waited until a newer packet has its place. */
@@ -197,7 +207,7 @@ static void refuse_read(struct srd *srd, struct srd_source *source, uint32_t num
 static bool transmit_read(struct srd *srd, struct packet *out, struct iovec *pieces)
 {
     struct engine_owner *owner = srd->common.owner;
-    const struct srd_read *read = take_read(srd);
+    const struct srd_read *read = take_read(srd, &srd->responder->reads);
     struct srd_source *source = read->source;
     pieces[0] = (struct iovec){NULL, 0};
     if (read->length && owner->operations->remote_memory(owner, read->rkey, read->address, read->length,
@@ -233,18 +243,50 @@ static void transmit_responses(struct srd *srd, struct packet *out, struct iovec
 
 bool srd_sources_transmit(struct srd *srd, struct packet *out, struct iovec *pieces)
 {
-    if (srd->responder->read_count)
+    if (!TAILQ_EMPTY(&srd->responder->reads))
         return transmit_read(srd, out, pieces);
     transmit_responses(srd, out, pieces);
     return true;
 }
 
+void srd_sources_lose(struct srd *srd)
+{
+    if (!take_read(srd, &srd->responder->reads))
+        owe_nothing(srd, TAILQ_FIRST(&srd->responder->due));
+}
+
 void srd_sources_hold(struct srd *srd)
 {
-    if (srd->responder->read_count)
-        take_read(srd);
-    else
-        owe_nothing(srd, TAILQ_FIRST(&srd->responder->due));
+    struct srd_responder *responder = srd->responder;
+    struct srd_read *read = TAILQ_FIRST(&responder->reads);
+    struct srd_source *source = TAILQ_FIRST(&responder->due);
+    if (read) {
+        TAILQ_REMOVE(&responder->reads, read, entry);
+        TAILQ_INSERT_TAIL(&responder->held_reads, read, entry);
+    } else {
+        TAILQ_REMOVE(&responder->due, source, due_entry);
+        TAILQ_INSERT_TAIL(&responder->held, source, due_entry);
+        source->held = true;
+    }
+}
+
+bool srd_sources_held(const struct srd *srd)
+{
+    return !TAILQ_EMPTY(&srd->responder->held_reads) || !TAILQ_EMPTY(&srd->responder->held);
+}
+
+/* What waited is older than what came since. */
+void srd_sources_retry(struct srd *srd)
+{
+    struct srd_responder *responder = srd->responder;
+    struct srd_source *source;
+    TAILQ_CONCAT(&responder->held_reads, &responder->reads, entry);
+    TAILQ_CONCAT(&responder->reads, &responder->held_reads, entry);
+    while ((source = TAILQ_LAST(&responder->held, srd_sources))) {
+        TAILQ_REMOVE(&responder->held, source, due_entry);
+        TAILQ_INSERT_HEAD(&responder->due, source, due_entry);
+        source->held = false;
+    }
 }
 
 /* ---- requests ---- */
@@ -265,11 +307,12 @@ static bool advance_floor(struct srd *srd, struct srd_source *source, const stru
         return true; /* an older packet, which was overtaken */
     if (moved >= SRD_WINDOW) {
         memset(source->statuses, SRD_OPEN, sizeof source->statuses);
-        source->due = 0;
+        source->due = source->reading = 0;
     }
     for (uint32_t i = 0; i < moved && moved < SRD_WINDOW; i++) {
         source->statuses[(source->floor + i) % SRD_WINDOW] = SRD_OPEN;
         source->due &= ~(1ull << (source->floor + i) % SRD_WINDOW);
+        source->reading &= ~(1ull << (source->floor + i) % SRD_WINDOW);
     }
     source->floor = header->floor;
     if (!source->due)
@@ -277,22 +320,40 @@ static bool advance_floor(struct srd *srd, struct srd_source *source, const stru
     return true;
 }
 
-/* A queue of responses that is full loses the READ, which is repeated. */
+static void make_reads(struct srd *srd)
+{
+    struct engine_owner *owner = srd->common.owner;
+    struct srd_read *reads = owner->operations->room(owner, SRD_READS * sizeof *reads);
+    for (unsigned i = 0; reads && i < SRD_READS; i++)
+        TAILQ_INSERT_TAIL(&srd->responder->free_reads, &reads[i], entry);
+    srd->responder->has_reads = reads != NULL;
+}
+
+/* A queue of responses that is full loses a READ, which is repeated: the oldest whose requester takes nothing, so that
+ * such ones hold up no others; or this one. A repeat of a READ that waits changes nothing. */
 static void owe_read(struct srd *srd, struct srd_source *source, const struct packet *packet)
 {
     struct srd_responder *responder = srd->responder;
-    struct engine_owner *owner = srd->common.owner;
-    if (!responder->reads)
-        responder->reads = owner->operations->room(owner, SRD_READS * sizeof *responder->reads);
-    if (!responder->reads || responder->read_count == SRD_READS)
+    uint64_t bit = 1ull << packet->srd.number % SRD_WINDOW;
+    if (source->reading & bit)
         return;
-    uint32_t place = responder->first_read + responder->read_count++;
-    responder->reads[place % SRD_READS] = (struct srd_read){.source = source,
-                                                            .number = packet->srd.number,
-                                                            .rkey = packet->rkey,
-                                                            .length = packet->length,
-                                                            .address = packet->address};
+    if (!responder->has_reads)
+        make_reads(srd);
+    if (TAILQ_EMPTY(&responder->free_reads))
+        take_read(srd, &responder->held_reads);
+    struct srd_read *read = TAILQ_FIRST(&responder->free_reads);
+    if (!read)
+        return;
+    TAILQ_REMOVE(&responder->free_reads, read, entry);
+    *read = (struct srd_read){.source = source,
+                              .number = packet->srd.number,
+                              .rkey = packet->rkey,
+                              .length = packet->length,
+                              .address = packet->address};
+    TAILQ_INSERT_TAIL(&responder->reads, read, entry);
+    responder->read_count++;
     source->reads++;
+    source->reading |= bit;
 }
 
 static uint8_t execute_once(struct srd *srd, const struct packet *packet)

@@ -14,5 +14,11 @@ const struct srd_source *srd_sources_next(const struct srd *);
 /* Writes that answer. False: the memory of a READ is gone, and a refusal is owed instead. */
 bool srd_sources_transmit(struct srd *, struct packet *out, struct iovec *pieces);
 
-/* Forgets the next answer: its link has no room, and the source asks again. */
+/* Lets the next answer wait until srd_sources_retry, as its link has no room. */
 void srd_sources_hold(struct srd *);
+void srd_sources_retry(struct srd *);
+/* Returns true if answers wait so. */
+bool srd_sources_held(const struct srd *);
+
+/* Loses the next answer, which its source asks for again. */
+void srd_sources_lose(struct srd *);

@@ -84,7 +84,7 @@ void srd_hold(struct srd *srd, nanos now)
 void srd_nobody(struct srd *srd)
 {
     if (srd_sources_next(srd))
-        srd_sources_hold(srd);
+        srd_sources_lose(srd);
     else
         srd_sender_nobody(srd);
 }
@@ -92,6 +92,7 @@ void srd_nobody(struct srd *srd)
 void srd_retry(struct srd *srd)
 {
     srd_sender_retry(srd);
+    srd_sources_retry(srd);
 }
 
 static void srd_unreadable(struct unreliable *common)
@@ -123,7 +124,7 @@ static bool srd_has_output(const struct unreliable *common)
     const struct srd *srd = (const struct srd *)common;
     bool fresh =
         common->transmitting && !common->failed && !common->draining && common->queue.next != common->queue.tail;
-    return fresh || srd_sources_next(srd) || srd_flows_ready(srd);
+    return fresh || srd_sources_next(srd) || srd_flows_ready(srd) || srd->requester->held || srd_sources_held(srd);
 }
 
 static void forget_flow(struct srd *srd, struct srd_flow *flow, const void *argument)

@@ -99,18 +99,22 @@ struct srd_source {
     uint8_t gid[16];
     uint32_t number, epoch, cookie;
     uint32_t floor;
-    uint64_t due;                 /* answers to be sent, by number */
+    uint64_t due, reading;        /* answers to be sent, and responses to READs that wait, by number */
     uint8_t statuses[SRD_WINDOW]; /* enum srd_status, by number */
     uint32_t reads;               /* responses that wait */
-    bool queued, known;           /* in the list of due ones; has sent data */
+    bool queued, held;            /* in the list of due ones; and that of those without room */
+    bool known;                   /* has sent data */
 };
 TAILQ_HEAD(srd_sources, srd_source);
 
+/* A response to a READ that waits. */
 struct srd_read {
+    TAILQ_ENTRY(srd_read) entry; /* of those that wait, of those without room, or of the free ones */
     struct srd_source *source;
     uint32_t number, rkey, length;
     uint64_t address;
 };
+TAILQ_HEAD(srd_reads, srd_read);
 
 struct srd_requester {
     struct hash receivers, epochs;
@@ -119,6 +123,7 @@ struct srd_requester {
     struct srd_flights free, levels[SRD_LEVELS];
     struct srd_flight *last; /* of the packet that was transmitted last */
     bool memory_lacks;       /* for further flights, since the last one was freed */
+    bool held;               /* perhaps a flow waits for room */
     uint32_t ended;          /* work, since the reset */
     uint32_t holes;          /* ended work after the queue's head */
     nanos watched;           /* the owner looks at the timers then */
@@ -128,9 +133,10 @@ struct srd_responder {
     struct hash sources;
     uint64_t secret; /* of their keys; 0: there was no source yet */
     uint32_t count, greeted;
-    struct srd_sources due, known, strange, spare;
-    struct srd_read *reads; /* SRD_READS of them; NULL: there was none yet */
-    uint32_t first_read, read_count;
+    struct srd_sources due, held, known, strange, spare; /* held: due ones whose link had no room */
+    struct srd_reads reads, held_reads, free_reads;
+    bool has_reads;               /* the owner has given memory for SRD_READS */
+    uint32_t read_count;          /* of reads and held_reads */
     uint8_t response[SRD_WINDOW]; /* the payload of the last answer */
 };
 
@@ -162,7 +168,7 @@ struct engine_target {
 /* Finds the next packet's target; engine_transmit returns that packet. False: there is no packet. */
 bool srd_next(struct srd *, struct engine_target *);
 
-/* Lets the flow of the next packet wait a moment, as its link has no room. An answer is lost. */
+/* Lets the next packet wait until srd_retry, as its link has no room; its flow waits a moment at most. */
 void srd_hold(struct srd *, nanos now);
 
 /* The next packet's receiver is not on this host: ends all work for it as refused. An answer is lost. */
@@ -172,7 +178,7 @@ void srd_nobody(struct srd *);
  * from then on, and ends in its turn. */
 void srd_forget_address(struct srd *, const void *address);
 
-/* Lets flows that srd_hold has put aside try again. */
+/* Lets packets that srd_hold has put aside try again. */
 void srd_retry(struct srd *);
 
 /* Does what engine_describe does (engine/engine.h). */

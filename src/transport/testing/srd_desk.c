@@ -414,17 +414,21 @@ void desk_transmit(struct desk *desk, unsigned index)
     struct engine_target target;
     struct packet out;
     struct iovec pieces[PAYLOAD_PIECES_MAX];
+    bool held = false;
+    engine_retry(&node->engine);
     while (engine_next_message(&node->engine, &target)) {
         unsigned to = node_with(desk, target.number);
+        bool closed = to < DESK_NODES && desk->nodes[to].closed;
+        held |= closed;
         if (to == DESK_NODES)
             engine_nobody(&node->engine);
-        else if (desk->nodes[to].closed)
+        else if (closed)
             engine_hold(&node->engine, desk->now);
         else if (engine_transmit(&node->engine, &out, pieces, desk->now))
             let_fly(desk, index, to, &out);
     }
-    if (engine_has_output(&node->engine))
-        blame(desk, "output is left");
+    if (engine_has_output(&node->engine) != held)
+        blame(desk, held ? "what is held is no output" : "output is left");
 }
 
 bool desk_wait(struct desk *desk)
