@@ -221,18 +221,23 @@ static bool transmit_read(struct srd *srd, struct packet *out, struct iovec *pie
     return true;
 }
 
+/* The numbers after the floor whose answers are due: bit 0 is the floor's. */
+static uint64_t due_after_floor(const struct srd_source *source)
+{
+    uint32_t turn = source->floor % SRD_WINDOW;
+    return turn ? source->due >> turn | source->due << (SRD_WINDOW - turn) : source->due;
+}
+
 /* One answer has no payload; several are the bytes from the first number that is due to the last one. */
 static void transmit_responses(struct srd *srd, struct packet *out, struct iovec *pieces)
 {
     struct srd_source *source = TAILQ_FIRST(&srd->responder->due);
     uint8_t *statuses = srd->responder->response;
-    uint32_t first = source->floor, count = 0;
-    while (!(source->due >> first % SRD_WINDOW & 1))
-        first++;
-    for (uint32_t i = 0; i < SRD_WINDOW && first + i - source->floor < SRD_WINDOW; i++) {
+    uint64_t due = due_after_floor(source);
+    uint32_t skipped = (uint32_t)__builtin_ctzll(due), first = source->floor + skipped;
+    uint32_t count = SRD_WINDOW - (uint32_t)__builtin_clzll(due) - skipped;
+    for (uint32_t i = 0; i < count; i++)
         statuses[i] = source->statuses[(first + i) % SRD_WINDOW];
-        count = source->due >> (first + i) % SRD_WINDOW & 1 ? i + 1 : count;
-    }
     owe_nothing(srd, source);
     write_response(srd, OPERATION_ACKNOWLEDGE, source->number,
                    &(struct srd_header){source->epoch, source->cookie, first, count > 1 ? 0 : statuses[0]}, out);
@@ -275,7 +280,7 @@ bool srd_sources_held(const struct srd *srd)
     return !TAILQ_EMPTY(&srd->responder->held_reads) || !TAILQ_EMPTY(&srd->responder->held);
 }
 
-/* What waited is older than what came since. */
+/* The answers that waited are older than those that are owed since. */
 void srd_sources_retry(struct srd *srd)
 {
     struct srd_responder *responder = srd->responder;
