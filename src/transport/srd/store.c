@@ -2,11 +2,23 @@
 
 #include "transport/scatter.h"
 
+/* The sender gets the status; this end's log has the reason. */
+static uint8_t refuse_message(struct srd *srd, const struct packet *packet, uint8_t status, enum reason reason)
+{
+    srd->common.owner->operations->dropped(srd->common.owner, packet, reason);
+    return status;
+}
+
 /* RDMA needs an address handle of the responder for the requester (rdma-core commit b16324937). */
 static bool knows_sender(struct srd *srd, const struct packet *packet)
 {
     struct engine_owner *owner = srd->common.owner;
     return !owner->operations->knows || owner->operations->knows(owner, packet);
+}
+
+static uint8_t refuse_stranger(struct srd *srd, const struct packet *packet)
+{
+    return refuse_message(srd, packet, SRD_NO_ADDRESS, REASON_SENDER_UNADDRESSED);
 }
 
 /* Finds the memory of a READ or WRITE; nothing for no bytes. */
@@ -15,7 +27,7 @@ static uint8_t find_memory(struct srd *srd, const struct packet *packet, uint32_
 {
     struct engine_owner *owner = srd->common.owner;
     if (!knows_sender(srd, packet))
-        return SRD_NO_ADDRESS;
+        return refuse_stranger(srd, packet);
     *memory = (struct iovec){NULL, 0};
     if (length && owner->operations->remote_memory(owner, packet->rkey, packet->address, length, access, memory))
         return SRD_NO_ACCESS;
@@ -39,7 +51,9 @@ static uint8_t take_receive(struct srd *srd, const struct packet *packet, uint64
     *receive = srd->common.owner->operations->take_receive(srd->common.owner, packet, least);
     if (!*receive)
         return SRD_NO_RECEIVE;
-    return *receive == &receive_too_short ? SRD_TOO_LONG : SRD_DONE;
+    if (*receive == &receive_too_short)
+        return refuse_message(srd, packet, SRD_TOO_LONG, REASON_RECEIVE_TOO_SHORT);
+    return SRD_DONE;
 }
 
 static void give_message(struct srd *srd, const struct recv_wqe *receive, const struct packet *packet, bool written)
@@ -92,7 +106,7 @@ static uint8_t write_with_immediate(struct srd *srd, const struct packet *packet
     const struct recv_wqe *receive = NULL;
     bool unsolicited = srd->common.settings.options & SRD_UNSOLICITED;
     if (!knows_sender(srd, packet))
-        return SRD_NO_ADDRESS;
+        return refuse_stranger(srd, packet);
     uint8_t status = unsolicited ? SRD_DONE : take_receive(srd, packet, 0, &receive);
     if (status != SRD_DONE)
         return status;
