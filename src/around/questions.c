@@ -11,6 +11,7 @@
 #include "around/library/numbers.h"
 #include "around/turned.h"
 #include "base/text/text.h"
+#include "calls/qp_types.h"
 #include "events/words.h"
 
 #undef ibv_query_port /* a macro of the header */
@@ -69,9 +70,15 @@ static bool end_words(const struct ibv_cq *cq, const struct calls_completion *en
     return true;
 }
 
-static bool qp_rnrs(struct ibv_qp *qp, uint64_t *sent)
+/* A type of a driver is not known. */
+static uint32_t qp_traits(const struct ibv_qp *qp)
 {
-    (void)qp, (void)sent;
+    return qp_type_traits(qp->qp_type);
+}
+
+static bool qp_refused(struct ibv_qp *qp, struct calls_refused *refused)
+{
+    (void)qp, (void)refused;
     return false;
 }
 
@@ -165,7 +172,8 @@ const struct calls_questions around_questions = {.cq_made = cq_made,
                                                  .cq_shown = cq_shown,
                                                  .channel_has = channel_has,
                                                  .end_words = end_words,
-                                                 .qp_rnrs = qp_rnrs,
+                                                 .qp_traits = qp_traits,
+                                                 .qp_refused = qp_refused,
                                                  .number_rnrs = number_rnrs,
                                                  .numbers = numbers,
                                                  .qp_is_polled = qp_is_polled,

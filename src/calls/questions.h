@@ -39,6 +39,13 @@ struct calls_end {
     bool requests, responds;
 };
 
+/* The messages that a queue pair has refused since it was made. */
+struct calls_refused {
+    uint64_t rnrs;        /* there was no receive: the RNR NAKs that it has sent */
+    uint64_t too_long;    /* longer than the receive */
+    uint64_t unaddressed; /* READs and WRITEs of EFA whose sender has no address handle here */
+};
+
 enum { CALLS_WORDS_OF_END = 704, CALLS_WORDS_OF_PLACE = 96 };
 
 struct calls_questions {
@@ -62,11 +69,16 @@ struct calls_questions {
      * no other. */
     bool (*end_words)(const struct ibv_cq *, const struct calls_completion *, char text[CALLS_WORDS_OF_END]);
 
-    /* Write how many RNR NAKs a queue pair has sent: this one, or the one that has the number among `numbers` of its
-     * completion queue, which outlive the queue. False: not known. Locks as for end_words. */
-    bool (*qp_rnrs)(struct ibv_qp *, uint64_t *sent);
+    /* Writes what the queue pair has refused. False: not known. Locks as for end_words. */
+    bool (*qp_refused)(struct ibv_qp *, struct calls_refused *);
+
+    /* Writes how many RNR NAKs the queue pair has sent that has the number among `numbers` of its completion queue,
+     * which outlive the queue. False: not known. Locks as for end_words. */
     bool (*number_rnrs)(void *numbers, uint32_t number, uint64_t *sent);
     void *(*numbers)(const struct ibv_cq *);
+
+    /* The traits of the queue pair's kind (calls/qp_types.h); 0: the kind is not known. */
+    uint32_t (*qp_traits)(const struct ibv_qp *);
 
     /* True: the completions of all posted sends were polled. Asked while no thread posts a send. */
     bool (*qp_is_polled)(const struct ibv_qp *);

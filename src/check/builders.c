@@ -160,7 +160,7 @@ static void set_ud_addr(struct ibv_qp_ex *qp, struct ibv_ah *ah, uint32_t number
     bool gone = qp_is_lost(shadow, qp);
     struct wqe *wqe = shadow ? last_of(shadow) : NULL;
     if (wqe)
-        wqe->ah = ah;
+        wqe_set_receiver(wqe, ah, number);
     if (shadow && !(shadow->qp.batch.thread && shadow->qp.batch.begun))
         HOOKS_CALL(built, shadow, HOOKS_NOTHING_BEGUN, "ibv_wr_set_ud_addr");
     shadow_unlock();

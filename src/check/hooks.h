@@ -16,6 +16,12 @@
         .created = &(object)->created, __VA_ARGS__                                                                     \
     }
 
+/* Returns true for devices of vendors' own transports, such as EFA. */
+static inline bool hooks_is_vendors(const struct ibv_context *context)
+{
+    return context->device->transport_type == IBV_TRANSPORT_UNSPECIFIED;
+}
+
 /* Memory that work or regions use: it is freed, unmapped, registered or lost. */
 struct hooks_memory {
     /* The program frees memory that this work uses. */
@@ -86,6 +92,8 @@ struct hooks {
     /* The program is destroying the object, which no known object uses. The library has not done it yet, and may wait.
      */
     void (*destroying)(struct shadow *);
+    /* The program is destroying the queue pair, which has refused this much of what its peers sent. */
+    void (*refused_peers)(struct shadow *qp, const struct calls_refused *);
     /* The library has destroyed the object. Work that began after the moment `began` is another object's. */
     void (*destroyed)(struct shadow *, uint64_t began);
     /* The library has destroyed the object while another thread was in this call on it. */

@@ -14,3 +14,6 @@ void posts_fill(struct calls *);    /* ibv_post_send, ibv_post_recv, ibv_post_sr
 void builders_fill(struct calls *); /* ibv_wr_start to ibv_wr_complete */
 void polls_fill(struct calls *);    /* ibv_poll_cq, ibv_start_poll, the readers */
 void events_fill(struct calls *);   /* arming, fetching and acknowledging */
+
+/* Lets the rules see what the queue pair, which is being destroyed, has refused of its peers. Under no lock. */
+void queue_pairs_see_refused(struct ibv_qp *);

@@ -1,6 +1,7 @@
 /* The calls that make, change and destroy objects. */
-#include "calls/subject.h"
 #include <errno.h>
+
+#include "calls/subject.h"
 
 #include "check/destroyed/callers.h"
 #include "check/layer.h"
@@ -210,6 +211,15 @@ static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq
     return cq;
 }
 
+static struct ibv_cq_ex *create_efa_cq(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr,
+                                       struct efadv_cq_init_attr *efa, uint32_t inlen)
+{
+    struct ibv_cq_ex *cq = CREATED(layer_below(efadv_create_cq)(context, attr, efa, inlen), efadv_create_cq);
+    if (cq)
+        note_cq(ibv_cq_ex_to_cq(cq), attr);
+    return cq;
+}
+
 static int resize_cq(struct ibv_cq *cq, int entries)
 {
     int result = created_result(layer_below(ibv_resize_cq)(cq, entries), "ibv_resize_cq");
@@ -289,6 +299,8 @@ static void begin_destroying(struct destruction *destruction, enum shadow_kind k
     place_here(&destruction->here);
     hooks_see_place(&destruction->here, call);
     hooks_see_use(kind, handle, call);
+    if (kind == SHADOW_QP)
+        queue_pairs_see_refused((struct ibv_qp *)(uintptr_t)handle);
     shadow_lock();
     struct shadow *shadow = shadow_find(kind, handle);
     destruction->serial = shadow ? shadow->serial : 0;
@@ -383,6 +395,7 @@ void objects_fill(struct calls *calls)
     calls->ibv_rereg_mr = rereg_mr;
     calls->ibv_create_cq = create_cq;
     calls->ibv_create_cq_ex = create_cq_ex;
+    calls->efadv_create_cq = create_efa_cq;
     calls->ibv_resize_cq = resize_cq;
     calls->ibv_create_srq = create_srq;
     calls->ibv_create_srq_ex = create_srq_ex;

@@ -81,8 +81,8 @@ static void end_polling(const struct ibv_cq *ibv)
     shadow_unlock();
 }
 
-/* Overwrites the fields that adapters leave undefined. */
-static void poison(struct ibv_wc *wc)
+/* Overwrites the fields that adapters leave undefined. EFA sets the opcode of failed work, too. */
+static void poison(const struct ibv_cq *cq, struct ibv_wc *wc)
 {
     enum { POISON = 0x5a };
     struct ibv_wc valid = *wc;
@@ -91,6 +91,8 @@ static void poison(struct ibv_wc *wc)
     wc->status = valid.status;
     wc->vendor_err = valid.vendor_err;
     wc->qp_num = valid.qp_num;
+    if (hooks_is_vendors(cq->context))
+        wc->opcode = valid.opcode;
 }
 
 /* Called under no lock of the library or the checker, as end_words takes the queue pair's. */
@@ -117,7 +119,7 @@ static void complete_list(const struct ibv_cq *cq, struct ibv_wc *list, int coun
         shadow_unlock();
         complete_failed(cq, &completion);
         if (rule_chosen.rules[RULE_FAILED_FIELD])
-            poison(wc);
+            poison(cq, wc);
         shadow_lock();
     }
     shadow_unlock();
@@ -239,7 +241,8 @@ static void note_read(const struct ibv_cq_ex *ibv, uint64_t flag, const char *ca
 /* Reads of vendor_err are not noted, as it is valid in failed entries, too. */
 static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *cq)
 {
-    note_read(cq, 0, "ibv_wc_read_opcode");
+    if (!hooks_is_vendors(cq->context))
+        note_read(cq, 0, "ibv_wc_read_opcode");
     return layer_below(ibv_wc_read_opcode)(cq);
 }
 

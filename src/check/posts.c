@@ -142,14 +142,14 @@ static void end_receives(enum shadow_kind kind, const void *owner, uint64_t firs
 /* Looks whether messages of the peer found no receive, and were answered by RNR NAKs. */
 static void see_rnrs(struct ibv_qp *ibv)
 {
-    uint64_t sent;
-    if (!rule_chosen.rules[RULE_RECEIVES_RAN_OUT] || !calls_questions->qp_rnrs(ibv, &sent))
+    struct calls_refused refused;
+    if (!rule_chosen.rules[RULE_RECEIVES_RAN_OUT] || !calls_questions->qp_refused(ibv, &refused))
         return;
     shadow_lock();
     struct shadow *shadow = shadow_find(SHADOW_QP, ibv);
-    if (shadow && sent > shadow->qp.rnrs) {
-        HOOKS_CALL(waits.ran_out, shadow, sent - shadow->qp.rnrs);
-        shadow->qp.rnrs = sent;
+    if (shadow && refused.rnrs > shadow->qp.rnrs) {
+        HOOKS_CALL(waits.ran_out, shadow, refused.rnrs - shadow->qp.rnrs);
+        shadow->qp.rnrs = refused.rnrs;
     }
     shadow_unlock();
 }

@@ -1,5 +1,6 @@
 /* The calls that make and change queue pairs. */
 #include <errno.h>
+#include <stddef.h>
 
 #include "calls/qp_types.h"
 #include "calls/questions.h"
@@ -14,6 +15,7 @@ struct wishes {
     uint64_t builders;
     uint32_t inline_data;
     bool signals_all;
+    bool unsolicited; /* WRITEs with immediate take no receive (efadv_create_qp_ex(3)) */
 };
 
 /* The library grants more inline data than was asked for. The program gets the number that it asked for, as it may use
@@ -26,6 +28,7 @@ static void answer(struct ibv_qp_cap *cap, uint32_t inline_asked)
 
 static void note_qp(struct ibv_qp *qp, struct ibv_qp_cap *cap, const struct wishes *wishes)
 {
+    uint32_t traits = calls_questions->qp_traits(qp);
     struct shadow *shadow = created_enter(SHADOW_QP, qp, qp->context, CALLS_SUBJECT(qp));
     if (shadow) {
         shadow->qp.send_cq = shadow_find(SHADOW_CQ, qp->send_cq);
@@ -35,11 +38,14 @@ static void note_qp(struct ibv_qp *qp, struct ibv_qp_cap *cap, const struct wish
             shadow->qp.srq->srq.users++;
         shadow->qp.cap = *cap;
         shadow->qp.type = qp->qp_type;
+        shadow->qp.traits = traits;
         shadow->qp.signals_all = wishes->signals_all;
         shadow->qp.builders = wishes->builders;
         shadow->qp.inline_asked = wishes->inline_data;
-        shadow->qp.datagrams = qp_type_traits(qp->qp_type) & QP_DATAGRAM;
-        shadow->qp.may_lose_parts = !(qp_type_traits(qp->qp_type) & (QP_RELIABLE | QP_DATAGRAM));
+        shadow->qp.datagrams = traits & QP_DATAGRAM;
+        shadow->qp.unordered = traits & QP_UNORDERED;
+        shadow->qp.unsolicited = wishes->unsolicited;
+        shadow->qp.may_lose_parts = !(traits & (QP_RELIABLE | QP_DATAGRAM));
         shadow->td = created_td_of(qp->pd);
         if (unfollow_is_needed(shadow))
             unfollow_new(shadow);
@@ -71,20 +77,62 @@ static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr
     return qp;
 }
 
+static struct wishes wishes_of(const struct ibv_qp_init_attr_ex *attr)
+{
+    return (struct wishes){.builders = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS ? attr->send_ops_flags : 0,
+                           .inline_data = attr->cap.max_inline_data,
+                           .signals_all = attr->sq_sig_all};
+}
+
 static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
     hooks_see_use(SHADOW_CONTEXT, context, "ibv_create_qp_ex");
     if (names_gone(attr->send_cq, attr->recv_cq, attr->srq, "ibv_create_qp_ex"))
         return errno = EINVAL, NULL;
-    const struct wishes wishes = {.builders =
-                                      attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS ? attr->send_ops_flags : 0,
-                                  .inline_data = attr->cap.max_inline_data,
-                                  .signals_all = attr->sq_sig_all};
+    const struct wishes wishes = wishes_of(attr);
     struct ibv_qp *qp = CREATED(layer_below(ibv_create_qp_ex)(context, attr), ibv_create_qp_ex);
     if (qp)
         note_qp(qp, &attr->cap, &wishes);
     return qp;
 }
+
+/* --- of an EFA */
+
+/* Returns true if the struct, which has `inlen` bytes, asks for receives that WRITEs with immediate do not take. */
+static bool asks_for_unsolicited(const struct efadv_qp_init_attr *efa, uint32_t inlen)
+{
+    bool has = inlen >= offsetof(struct efadv_qp_init_attr, flags) + sizeof efa->flags;
+    return has && efa->flags & EFADV_QP_FLAGS_UNSOLICITED_WRITE_RECV;
+}
+
+static struct ibv_qp *create_efa_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr,
+                                       struct efadv_qp_init_attr *efa, uint32_t inlen)
+{
+    hooks_see_use(SHADOW_CONTEXT, context, "efadv_create_qp_ex");
+    if (names_gone(attr->send_cq, attr->recv_cq, attr->srq, "efadv_create_qp_ex"))
+        return errno = EINVAL, NULL;
+    struct wishes wishes = wishes_of(attr);
+    struct ibv_qp *qp = CREATED(layer_below(efadv_create_qp_ex)(context, attr, efa, inlen), efadv_create_qp_ex);
+    if (!qp)
+        return NULL;
+    wishes.unsolicited = asks_for_unsolicited(efa, inlen);
+    note_qp(qp, &attr->cap, &wishes);
+    return qp;
+}
+
+static struct ibv_qp *create_driver_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, uint32_t type)
+{
+    hooks_see_use(SHADOW_CONTEXT, pd->context, "efadv_create_driver_qp");
+    if (names_gone(attr->send_cq, attr->recv_cq, attr->srq, "efadv_create_driver_qp"))
+        return errno = EINVAL, NULL;
+    const struct wishes wishes = {.inline_data = attr->cap.max_inline_data, .signals_all = attr->sq_sig_all};
+    struct ibv_qp *qp = CREATED(layer_below(efadv_create_driver_qp)(pd, attr, type), efadv_create_driver_qp);
+    if (qp)
+        note_qp(qp, &attr->cap, &wishes);
+    return qp;
+}
+
+/* --- */
 
 static int query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)
 {
@@ -158,10 +206,28 @@ static int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
     return result;
 }
 
+/* Asks without the shadow's lock, as the answer takes a lock of the library. */
+void queue_pairs_see_refused(struct ibv_qp *qp)
+{
+    struct calls_refused refused;
+    shadow_lock();
+    bool known = shadow_find(SHADOW_QP, qp);
+    shadow_unlock();
+    if (!known || !calls_questions->qp_refused(qp, &refused))
+        return;
+    shadow_lock();
+    struct shadow *shadow = shadow_find(SHADOW_QP, qp);
+    if (shadow)
+        HOOKS_CALL(refused_peers, shadow, &refused);
+    shadow_unlock();
+}
+
 void queue_pairs_fill(struct calls *calls)
 {
     calls->ibv_create_qp = create_qp;
     calls->ibv_create_qp_ex = create_qp_ex;
+    calls->efadv_create_qp_ex = create_efa_qp_ex;
+    calls->efadv_create_driver_qp = create_driver_qp;
     calls->ibv_query_qp = query_qp;
     calls->ibv_modify_qp = modify_qp;
 }

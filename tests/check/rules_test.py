@@ -19,6 +19,7 @@ from patience import tries
 
 PROGRAM = f"{BUILD}/tests/check/mistakes"
 CONNECTIONS = f"{PROGRAM}_connections"  # with librdmacm
+SRD = f"{PROGRAM}_srd"  # with libefa
 SOURCES = sorted(glob.glob(os.path.join(HERE, "mistakes*.c")))
 # The rules that a case breaks beside its own, as one mistake often causes others.
 TOO = {
@@ -59,6 +60,8 @@ def _needs_disk():
 NEEDS = {"file-not-pinned": _needs_disk}
 # The devices that have the rules.
 PROFILES = {"read-sink-access": "siw"}
+# The rules that also hold for queue pairs of SRD, by the case srd-RULE.
+OVER_SRD = ("ah-in-use", "post-refused", "receives-ran-out", "region-in-use", "send-buffer-changed", "wrong-key")
 
 # The rules that look at threads that wait, and why a try of one may be in vain.
 OF_WAITS = ("awaits-gone", "cm-event-unacknowledged", "destroyed-inside", "event-missed", "event-unacknowledged", "never-armed", "not-drained",
@@ -69,7 +72,8 @@ BUSY = "a thread that waits, or ends a wait in time, gets no processor on a busy
 AROUND = "--around" in sys.argv
 # The rules that ask what only softverbs' own devices know, and cases whose program needs such a device: around another libibverbs
 # they find nothing, and docs/reference/around.md says so.
-NOT_AROUND = ("not-drained", "receive-buffer-written", "receive-missing", "receives-ran-out", "touched-early")
+NOT_AROUND = ("address-missing", "not-drained", "order-assumed", "receive-buffer-written", "receive-missing", "receive-short", "receive-wrapped",
+              "receives-ran-out", "targets-overlap", "touched-early")
 OWN_ALONE = (("awaits-gone", "neighbour"), ("destroyed-inside", "neighbour"), ("never-polled", "neighbour"), ("peers-disagree", "neighbour"), ("use-after-destroy", "neighbour"))
 
 
@@ -90,7 +94,14 @@ def _marked_line(rule, variant):
     return lines[at][2], lines[at][0]
 
 
+def _is_of_srd(case):
+    with open(os.path.join(HERE, "mistakes_srd.c"), encoding="utf-8") as file:
+        return f'{{"{case}",' in file.read()
+
+
 def _program(case):
+    if _is_of_srd(case):
+        return SRD
     with open(os.path.join(HERE, "mistakes_connections.c"), encoding="utf-8") as file:
         if f'{{"{case}",' not in file.read():
             return PROGRAM
@@ -103,7 +114,8 @@ def _findings(rule, variant, words):
     """The program's report; it must end well. With --around the checker is in front of another libibverbs, which is softverbs', too."""
     NEEDS.get(rule, lambda: None)()
     path = f"{TEMPORARY}/{rule}-{variant}.json"
-    options = [f"--profile={PROFILES[rule]}"] if rule in PROFILES else []
+    profile = "efa3" if _is_of_srd(rule) else PROFILES.get(rule)
+    options = [f"--profile={profile}"] if profile else []
     around = ["--", cases.SOFTVERBS, "around"] if AROUND else []
     done = softverbs("run", *options, *around, f"--check={words}", f"--check-report={path}", "--", _program(rule), rule, variant)
     assert done.returncode == 0, told(done)
@@ -136,6 +148,29 @@ def what_is_allowed_is_not_reported():
     for case in ("allowed", "behind-arming", "xrc", "empty-element", "fenced", "peers-write", "one-id", "waits"):
         found, done = _findings(case, "twin", "notes")
         assert not found, (case, found, told(done))
+
+
+def _holds_over_srd(rule):
+    for variant in ("faulty", "twin"):
+        found, done = _findings(f"srd-{rule}", variant, rule)
+        assert [one["rule"] for one in found] == [rule][:variant == "faulty"], (variant, found, told(done))
+        assert not found or _marked_line(f"srd-{rule}", variant) in _places(found[0]), (found, told(done))
+
+
+def rules_hold_for_queue_pairs_of_srd():
+    for rule in OVER_SRD:
+        tries(f"{rule} over SRD", 3 if rule in OF_WAITS else 1, BUSY, lambda rule=rule: _holds_over_srd(rule), AssertionError)
+
+
+def each_error_of_srd_is_reported():
+    found, done = _findings("srd-failed-work", "twin", "adapter")
+    said = [(one["rule"], one["text"].split(" of queue pair")[0]) for one in found]
+    assert said == [("failed-work", "A RDMA READ"), ("failed-work", "A RDMA WRITE")], (found, told(done))
+
+
+def work_of_srd_with_one_id_is_not_reported():
+    found, done = _findings("srd-one-id", "twin", "notes,-receives-ran-out")
+    assert not found, (found, told(done))
 
 
 def all_refused_calls_are_seen():

@@ -16,16 +16,10 @@ static void judge_families(const struct shadow *shadow, const struct ibv_ah_attr
                     from_ipv4 ? 4 : 6, to_ipv4 ? 4 : 6);
 }
 
-/* Returns true for devices of vendors' own transports, such as EFA, which look at the GID alone. */
-static bool takes_gid_alone(const struct shadow *ah)
-{
-    const struct ibv_context *context = ah->context;
-    return context->device->transport_type == IBV_TRANSPORT_UNSPECIFIED;
-}
-
+/* Devices of vendors' own transports look at the GID alone. */
 static void addressed(struct shadow *ah, const struct ibv_ah_attr *attr)
 {
-    if (attr->is_global && !attr->grh.hop_limit && !takes_gid_alone(ah))
+    if (attr->is_global && !attr->grh.hop_limit && !hooks_is_vendors(ah->context))
         finding_add(HOOKS_ABOUT(RULE_HOP_LIMIT_ZERO, ah),
                     "An address handle has is_global 1 and hop_limit 0, with which no datagram needs to arrive");
     judge_families(ah, attr);
@@ -36,7 +30,7 @@ static const struct wqe *find_datagram(const struct shadow *qp, const void *ah)
     const struct wqe_queue *sends = &qp->qp.sends;
     bool fails = qp->qp.state == IBV_QPS_ERR || qp->qp.state == IBV_QPS_SQE;
     for (uint32_t at = 0; !fails && at < sends->count; at++)
-        if (wqe_at(sends, at)->ah == ah && wqe_at(sends, at)->flags & WQE_SIGNALED)
+        if (wqe_at(sends, at)->ah == ah && (wqe_at(sends, at)->flags & (WQE_SIGNALED | WQE_UNSURE)) == WQE_SIGNALED)
             return wqe_at(sends, at);
     return NULL;
 }
@@ -60,10 +54,26 @@ static void destroying_ah(struct shadow *ah)
                 wqe_name(wqe), qp->number, (unsigned long long)wqe->wr_id);
 }
 
+static void refused_peers(struct shadow *qp, const struct calls_refused *refused)
+{
+    if (!refused->unaddressed)
+        return;
+    finding_add(
+        HOOKS_ABOUT(RULE_ADDRESS_MISSING, qp),
+        "Queue pair 0x%x has refused READs or WRITEs of peers (packets: %llu) to which no address handle of its "
+        "protection domain led then",
+        qp->number, (unsigned long long)refused->unaddressed);
+}
+
 static void modified(struct shadow *qp, const struct ibv_qp_attr *attr, int mask)
 {
     if (mask & IBV_QP_AV)
         judge_families(qp, &attr->ah_attr);
 }
 
-const struct hooks rules_addresses = {.addressed = addressed, .destroying = destroying_ah, .modified = modified};
+const struct hooks rules_addresses = {
+    .addressed = addressed,
+    .destroying = destroying_ah,
+    .refused_peers = refused_peers,
+    .modified = modified,
+};

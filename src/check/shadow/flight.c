@@ -36,6 +36,8 @@ static void enter(struct shadow *owner, struct wqe_queue *queue, struct wqe *wqe
     memory_bound(wqe);
     count_due(owner, wqe, 1);
     HOOKS_CALL(posted, owner, wqe);
+    if (queue->count && wqe_at(queue, queue->count - 1)->wr_id == wqe->wr_id)
+        queue->has_alike = true;
     wqe_add(queue);
 }
 
@@ -80,7 +82,7 @@ uint64_t flight_begin_sends(struct shadow *qp, const struct ibv_send_wr *wr, con
         wqe_begin(wqe, wr->wr_id, posted, wr->opcode, flags_of_send(qp, wr->opcode, wr->send_flags));
         wqe_set_list(wqe, wr->sg_list, wr->num_sge, qp->qp.cap.max_send_sge);
         if (qp->qp.datagrams)
-            wqe->ah = wr->wr.ud.ah;
+            wqe_set_receiver(wqe, wr->wr.ud.ah, wr->wr.ud.remote_qpn);
         else
             set_remote(wqe, wr);
         enter(qp, &qp->qp.sends, wqe);
@@ -187,23 +189,12 @@ static uint32_t find_flight(const struct wqe_queue *queue, const struct calls_co
     return at;
 }
 
-static void complete_send(struct shadow *qp, const struct calls_completion *completion)
-{
-    struct wqe_queue *queue = &qp->qp.sends;
-    uint32_t at = find_flight(queue, completion), before = queue->count;
-    if (at == before)
-        return;
-    end_silent(qp, at, completion);
-    at -= before - queue->count;
-    end_wqe(qp, queue, at, completion);
-}
-
-/* Queue pairs of an SRQ complete its receives in any order, so any receive of the same wr_id may have completed. False:
- * no other receive nearby has this wr_id. */
+/* Of a queue whose work ends in any order any work of the same wr_id may have completed. Looks at all work only where
+ * the program posts work after other work of the same wr_id. False: no other work that was looked at has this wr_id. */
 static bool doubt_others(struct wqe_queue *queue, uint32_t at)
 {
     enum { NEAR = 64 };
-    uint32_t until = queue->count - at > NEAR ? at + NEAR : queue->count;
+    uint32_t until = queue->count - at > NEAR && !queue->has_alike ? at + NEAR : queue->count;
     bool found = false;
     for (uint32_t other = at + 1; other < until; other++) {
         struct wqe *wqe = wqe_at(queue, other);
@@ -216,21 +207,43 @@ static bool doubt_others(struct wqe_queue *queue, uint32_t at)
     return found;
 }
 
+static void complete_send(struct shadow *qp, const struct calls_completion *completion)
+{
+    struct wqe_queue *queue = &qp->qp.sends;
+    uint32_t at = find_flight(queue, completion), before = queue->count;
+    if (at == before)
+        return;
+    if (qp->qp.unordered && doubt_others(queue, at))
+        wqe_doubt(wqe_at(queue, at));
+    if (!qp->qp.unordered)
+        end_silent(qp, at, completion);
+    at -= before - queue->count;
+    end_wqe(qp, queue, at, completion);
+}
+
+static void complete_receive(struct shadow *qp, const struct calls_completion *completion)
+{
+    struct wqe_queue *queue = flight_receives(shadow_receiver(qp));
+    uint32_t at = find_flight(queue, completion);
+    bool is_unsolicited = qp->qp.unsolicited && completion->opcode == IBV_WC_RECV_RDMA_WITH_IMM;
+    if (at == queue->count || is_unsolicited)
+        return;
+    bool unordered = qp->qp.unordered || (qp->qp.srq && qp->qp.srq->srq.users > 1);
+    if (unordered && doubt_others(queue, at))
+        wqe_doubt(wqe_at(queue, at));
+    end_wqe(qp, queue, at, completion);
+}
+
 void flight_complete(const struct calls_completion *completion)
 {
     shadow_assert_locked();
     struct shadow *qp = shadow_find_number(SHADOW_QP, completion->qp_number);
     if (!qp)
         return;
-    if (completion->status != IBV_WC_SUCCESS)
+    if (completion->status != IBV_WC_SUCCESS && !qp->qp.unordered)
         qp->qp.state = IBV_QPS_ERR;
-    if (!(completion->opcode & IBV_WC_RECV))
-        return complete_send(qp, completion);
-    struct wqe_queue *queue = flight_receives(shadow_receiver(qp));
-    uint32_t at = find_flight(queue, completion);
-    if (at == queue->count)
-        return;
-    if (qp->qp.srq && qp->qp.srq->srq.users > 1 && doubt_others(queue, at))
-        wqe_doubt(wqe_at(queue, at));
-    end_wqe(qp, queue, at, completion);
+    if (completion->opcode & IBV_WC_RECV)
+        complete_receive(qp, completion);
+    else
+        complete_send(qp, completion);
 }

@@ -2,7 +2,9 @@
  *
  * Completions of a send queue are in the order of its work, but threads that post at the same time may enter their work
  * here in another order than the library takes it. So a completion ends, beside its own work, only unsignalled work
- * that was certainly before it: of the same thread, or of a post that had returned when its own began. */
+ * that was certainly before it: of the same thread, or of a post that had returned when its own began. Where work
+ * completes in any order (an SRQ of several queue pairs, SRD), a completion ends its own work alone; other work with
+ * its wr_id may be meant, and no rule looks at that any more. */
 #pragma once
 
 #include "check/hooks_call.h"

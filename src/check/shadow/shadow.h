@@ -80,9 +80,12 @@ struct shadow_qp {
     uint32_t inline_asked; /* the max_inline_data that was asked for */
     bool inline_told;      /* it is reported that a send exceeded inline_asked */
     enum ibv_qp_type type;
+    uint32_t traits; /* calls/qp_types.h; 0: the kind is not known */
     enum ibv_qp_state state;
     bool signals_all;
     bool datagrams;      /* each send names an address handle */
+    bool unordered;      /* work ends in any order, and an error ends its own work alone */
+    bool unsolicited;    /* WRITEs with immediate take no receive */
     bool may_lose_parts; /* of a message, whose other parts then stay in the receive of a later message */
     uint32_t signaled;   /* signalled ones of `sends` */
     uint64_t rnrs;       /* RNR NAKs that it had sent at the last report */

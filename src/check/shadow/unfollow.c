@@ -1,6 +1,5 @@
 #include "check/shadow/unfollow.h"
 
-#include "calls/qp_types.h"
 #include "check/hooks_call.h"
 
 /* A queue pair that uses this object, or NULL. */
@@ -54,6 +53,5 @@ bool unfollow_is_needed(const struct shadow *qp)
 {
     shadow_assert_locked();
     const struct ibv_qp *handle = qp->handle;
-    return !qp_type_name(handle->qp_type) || (handle->send_cq && !qp->qp.send_cq) ||
-           (handle->recv_cq && !qp->qp.recv_cq);
+    return !qp->qp.traits || (handle->send_cq && !qp->qp.send_cq) || (handle->recv_cq && !qp->qp.recv_cq);
 }

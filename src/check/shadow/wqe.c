@@ -16,6 +16,7 @@ static bool grow(struct wqe_queue *queue)
         return false;
     for (; larger.count < queue->count; larger.count++)
         wqe_copy(&larger.ring[larger.count], wqe_at(queue, larger.count));
+    larger.has_alike = queue->has_alike;
     free(queue->ring);
     *queue = larger;
     return true;

@@ -18,8 +18,8 @@ enum wqe_flags {
     WQE_UNREADABLE = 128, /* it has completed, and its buffers could not be read then */
     WQE_HIDDEN = 256,     /* AddressSanitizer reports accesses to its buffers; wqe_show ends that */
     WQE_PROTECTED = 64,   /* its pages are protected; outside/pages.h */
-    WQE_UNSURE = 512,     /* a receive of an SRQ that may have completed: one with the same wr_id has */
-    WQE_FENCE = 32,       /* it begins after earlier READs and atomics of its queue pair */
+    WQE_UNSURE = 512, /* it may have completed: work with the same wr_id has, of an SRQ or of a queue without order */
+    WQE_FENCE = 32,   /* it begins after earlier READs and atomics of its queue pair */
 };
 
 struct wqe {
@@ -28,6 +28,7 @@ struct wqe {
     uint64_t when;            /* nanoseconds of CLOCK_MONOTONIC when it was posted; 0: no hook asked for it */
     const void *posted;       /* a struct place_of_post; or NULL */
     const void *ah;           /* the address handle of a datagram, or NULL */
+    uint32_t peer;            /* with `ah`: the number of the receiver's queue pair */
     uintptr_t thread;
     const char *lowest, *end; /* all its bytes in this process are between these, by its regions at the post */
     uint64_t hash;            /* the hash of all its buffers */
@@ -54,12 +55,20 @@ static inline void wqe_begin(struct wqe *wqe, uint64_t wr_id, const void *posted
     wqe->posted = posted;
     wqe->when = 0;
     wqe->ah = NULL;
+    wqe->peer = 0;
     wqe->remote = 0;
     wqe->rkey = 0;
     wqe->opcode = (uint8_t)opcode;
     wqe->flags = (uint16_t)flags;
     wqe->count = 0;
     wqe->length = 0;
+}
+
+/* Sets the receiver of a datagram. */
+static inline void wqe_set_receiver(struct wqe *wqe, const void *ah, uint32_t peer)
+{
+    wqe->ah = ah;
+    wqe->peer = peer;
 }
 
 /* Copies all members that are defined. */
@@ -76,6 +85,7 @@ static inline void wqe_copy(struct wqe *to, const struct wqe *from)
 struct wqe_queue {
     struct wqe *ring; /* it has `capacity` places, a power of two */
     uint32_t head, count, capacity;
+    bool has_alike; /* some work had the wr_id of the work before it */
 };
 
 static inline struct wqe *wqe_at(const struct wqe_queue *queue, uint32_t at)

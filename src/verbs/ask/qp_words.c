@@ -29,7 +29,8 @@ static bool has_script_acted(void)
 
 static bool is_asked_for(const struct process *process, const struct calls_completion *end)
 {
-    bool lost = end->status == IBV_WC_RETRY_EXC_ERR || end->status == IBV_WC_RNR_RETRY_EXC_ERR;
+    bool lost = end->status == IBV_WC_RETRY_EXC_ERR || end->status == IBV_WC_RNR_RETRY_EXC_ERR ||
+                end->status == IBV_WC_RESP_TIMEOUT_ERR;
     return end->vendor_err == REASON_SCRIPTED || (lost && traffic_is_faulty(&process->traffic)) || has_script_acted();
 }
 

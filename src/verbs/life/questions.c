@@ -4,6 +4,7 @@
 #include "config/link_layer.h"
 #include "verbs/ask/qp_words.h"
 #include "verbs/life/qp_ends.h"
+#include "verbs/life/vendor_code.h"
 #include "verbs/memory/past_regions.h"
 #include "verbs/object/context.h"
 #include "verbs/object/domain.h"
@@ -55,11 +56,27 @@ static bool channel_has(const struct ibv_comp_channel *channel, const struct ibv
     return comp_channel_has((struct comp_channel *)(uintptr_t)channel, cq_of(ibv));
 }
 
-static bool qp_rnrs(struct ibv_qp *ibv, uint64_t *sent)
+static bool end_words(const struct ibv_cq *cq, const struct calls_completion *end, char text[CALLS_WORDS_OF_END])
+{
+    struct calls_completion by_reason = *end;
+    by_reason.vendor_err = vendor_reason(end->vendor_err);
+    return qp_words_of_end(cq, &by_reason, text);
+}
+
+static uint32_t qp_traits(const struct ibv_qp *ibv)
+{
+    return ((const struct qp *)ibv)->traits;
+}
+
+static bool qp_refused(struct ibv_qp *ibv, struct calls_refused *refused)
 {
     struct qp *qp = (struct qp *)ibv;
     lock_take(&qp->lock);
-    *sent = counts_number(&qp_flow(qp)->counts, EVENT_RNR_SENT);
+    const struct counts *counts = &qp_flow(qp)->counts;
+    refused->rnrs = counts_number(counts, EVENT_RNR_SENT);
+    refused->too_long =
+        counts->reasons[counts_place(REASON_RECEIVE_TOO_SHORT)] + counts->reasons[counts_place(REASON_PACKET_TOO_LONG)];
+    refused->unaddressed = counts->reasons[counts_place(REASON_SENDER_UNADDRESSED)];
     lock_release(&qp->lock);
     return true;
 }
@@ -123,8 +140,9 @@ const struct calls_questions own_questions = {.cq_made = cq_made,
                                               .cq_is_gone = cq_is_gone,
                                               .cq_shown = cq_shown,
                                               .channel_has = channel_has,
-                                              .end_words = qp_words_of_end,
-                                              .qp_rnrs = qp_rnrs,
+                                              .end_words = end_words,
+                                              .qp_traits = qp_traits,
+                                              .qp_refused = qp_refused,
                                               .number_rnrs = qp_words_rnrs,
                                               .numbers = numbers,
                                               .qp_is_polled = post_all_retired,

@@ -8,3 +8,6 @@
 #include "diag/diag.h"
 
 uint32_t vendor_code(enum ibv_wc_status, enum reason);
+
+/* The reason that has this vendor_err; REASON_NONE: several reasons have it. */
+enum reason vendor_reason(uint32_t code);

@@ -210,13 +210,14 @@ const char *qp_tell_known(const struct qp *qp, unsigned status)
     return of_peer && qp->told.known && *qp->told.known ? qp->told.known : NULL;
 }
 
-/* Returns what follows the status in the kept words, if these are about this end; it ends in the cause. */
+/* Returns what follows the status in the kept words, if these are about this end; it ends in the cause. The first error
+ * of a queue pair that goes on may be another's with the same wr_id. */
 static const char *find_numbers(const struct qp *qp, uint64_t id, unsigned status, unsigned reason)
 {
     char beginning[96];
     int length = snprintf(beginning, sizeof beginning, " of wr_id %llu ends in %s", (unsigned long long)id,
                           words_status(status));
-    bool same = qp->told.words && qp->told.first_error == reason;
+    bool same = qp->told.words && qp->told.first_error == reason && !(qp->traits & QP_UNORDERED);
     const char *found = same ? strstr(qp->told.words, beginning) : NULL;
     return found && strchr(",:", found[length]) ? found + length : "";
 }
@@ -225,7 +226,8 @@ void qp_tell_ended(const struct qp *qp, uint64_t id, unsigned status, unsigned r
 {
     const char *known = qp ? qp_tell_known(qp, status) : NULL;
     const char *numbers = qp ? find_numbers(qp, id, status, reason) : "";
-    const char *cause = *numbers ? "" : known ? known : reason_sentence(reason);
+    const char *sentence = reason ? reason_sentence(reason) : "";
+    const char *cause = *numbers ? "" : known ? known : sentence;
     int length = snprintf(text, QP_TELL_ENDED, "%s%s%s%s", words_status(status), numbers, *cause ? ": " : "", cause);
     if (length > 0 && length < QP_TELL_ENDED && text[length - 1] == '.') /* the end of the reason's sentence */
         text[length - 1] = 0;
