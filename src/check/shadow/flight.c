@@ -215,8 +215,7 @@ static void complete_send(struct shadow *qp, const struct calls_completion *comp
         return;
     if (qp->qp.unordered && doubt_others(queue, at))
         wqe_doubt(wqe_at(queue, at));
-    if (!qp->qp.unordered)
-        end_silent(qp, at, completion);
+    end_silent(qp, at, completion);
     at -= before - queue->count;
     end_wqe(qp, queue, at, completion);
 }
