@@ -113,11 +113,11 @@ const char *port_icmp(const struct process *process, unsigned device, const uint
     return text;
 }
 
-bool port_is_closed(const struct process *process, unsigned device, const uint8_t gid[16])
+bool port_is_closed(const struct process *process, unsigned device, const uint8_t gid[16], nanos since)
 {
     struct udp_port *port = device < DEVICES_MAX ? port_at(process, device) : NULL;
     int error = errno;
-    bool closed = port && udp_icmp_is_closed(port, gid);
+    bool closed = port && udp_icmp_is_closed(port, gid, since);
     errno = error;
     return closed;
 }

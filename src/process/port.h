@@ -27,9 +27,9 @@ struct link *port_connect(const struct process *, const struct device *, const s
 enum { PORT_ICMP = 200 };
 const char *port_icmp(const struct process *, unsigned device, const uint8_t gid[16], char text[PORT_ICMP]);
 
-/* Returns true if the host with this address has answered so that no program of it takes packets. The answer may be
- * forged. */
-bool port_is_closed(const struct process *, unsigned device, const uint8_t gid[16]);
+/* Returns true if the host with this address has answered so since then that no program of it takes packets. The answer
+ * may be forged. */
+bool port_is_closed(const struct process *, unsigned device, const uint8_t gid[16], nanos since);
 
 /* Hands every datagram that has arrived to `take`, or to `drop`; returns how many. Under process->progress. */
 unsigned port_receive(struct process *, udp_take *take, udp_drop *drop, void *context);

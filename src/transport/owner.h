@@ -112,9 +112,9 @@ struct owner_operations {
     /* SRD: returns true if this end has an address handle for the packet's sender. NULL: for all. */
     bool (*knows)(struct engine_owner *, const struct packet *);
 
-    /* SRD: returns true if the host of the work's receiver has answered that no program takes packets there. NULL: no
-     * host has. */
-    bool (*is_refused)(struct engine_owner *, const struct send_wqe *);
+    /* SRD: returns true if the host of the work's receiver has answered since then that no program takes packets there.
+     * NULL: no host has. */
+    bool (*is_refused)(struct engine_owner *, const struct send_wqe *, nanos since);
 
     /* SRD: returns true if the receiver of the work lives, and has not consumed yet what was sent to it. NULL: no
      * receiver does. */

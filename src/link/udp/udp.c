@@ -178,11 +178,11 @@ bool udp_icmp_describe(struct udp_port *port, const uint8_t destination[16], cha
     return true;
 }
 
-bool udp_icmp_is_closed(struct udp_port *port, const uint8_t destination[16])
+bool udp_icmp_is_closed(struct udp_port *port, const uint8_t destination[16], nanos since)
 {
     enum { UNREACHABLE_IPV4 = 3, UNREACHABLE_IPV6 = 1, PORT_IPV4 = 3, PORT_IPV6 = 4 };
     struct udp_icmp_error heard;
-    if (!find_error(port, destination, &heard))
+    if (!find_error(port, destination, &heard) || heard.at < since)
         return false;
     return heard.type == (heard.ipv6 ? UNREACHABLE_IPV6 : UNREACHABLE_IPV4) &&
            heard.code == (heard.ipv6 ? PORT_IPV6 : PORT_IPV4);

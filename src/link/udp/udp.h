@@ -97,8 +97,9 @@ void udp_prefer(struct udp_port *, const struct datagram_route *, nanos now);
  * text is empty. An answer may be forged. Thread-safe; changes errno. */
 bool udp_icmp_describe(struct udp_port *, const uint8_t destination[16], char *text, size_t size);
 
-/* Returns true if such an answer says that no program of the destination takes datagrams (port unreachable). */
-bool udp_icmp_is_closed(struct udp_port *, const uint8_t destination[16]);
+/* Returns true if such an answer, read since then, says that no program of the destination takes datagrams (port
+ * unreachable). */
+bool udp_icmp_is_closed(struct udp_port *, const uint8_t destination[16], nanos since);
 
 /* The source port that the link uses now. */
 uint16_t udp_source_port(const struct link *);

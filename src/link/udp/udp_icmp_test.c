@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/read_clock.h"
 #include "base/testing/group.h"
 #include "link/testing/away.h"
 #include "link/udp/udp.h"
@@ -215,11 +216,14 @@ static void an_answer_is_kept_and_costs_no_datagram(void **state)
         skip();
     assert_int_equal(udp_open_last(&port, if_nametoindex("lo")), 0);
     for (int version = 0; version < 2; version++) {
+        nanos begin = read_clock(CLOCK_MONOTONIC);
         struct link *link = connect_to(port, gids[version]);
         assert_false(udp_icmp_describe(port, gids[version], text, sizeof text));
         send_alone(link, 1);
         assert_true(udp_icmp_describe(port, gids[version], text, sizeof text));
         assert_int_equal(strncmp(text, words[version], strlen(words[version])), 0);
+        assert_true(udp_icmp_is_closed(port, gids[version], begin));
+        assert_false(udp_icmp_is_closed(port, gids[version], read_clock(CLOCK_MONOTONIC) + 1));
         for (uint32_t i = 0; i < 5; i++)
             send_alone(link, i);
         the_next_arrives(link);
@@ -234,7 +238,5 @@ static void an_answer_is_kept_and_costs_no_datagram(void **state)
     udp_close(port);
 }
 
-TESTS(each_answer_has_its_words,
-      the_destination_is_kept_with_it,
-      what_is_no_answer_is_left,
+TESTS(each_answer_has_its_words, the_destination_is_kept_with_it, what_is_no_answer_is_left,
       an_answer_is_kept_and_costs_no_datagram)

@@ -506,6 +506,24 @@ static void nobody_chooses_the_places_of_a_table(void **state)
     assert_true(longest < 16);
 }
 
+/* A program may have come to a port since its host said that nobody has it. */
+static void a_host_explains_the_silence_after_its_answer_alone(void **state)
+{
+    static const struct {
+        nanos answered; /* after the packet was sent */
+        enum ibv_wc_status status;
+        enum reason reason;
+    } rows[] = {{-1, IBV_WC_RESP_TIMEOUT_ERR, REASON_PEER_UNHEARD}, {0, IBV_WC_REM_INV_RD_REQ_ERR, REASON_PEER_NO_QP}};
+    struct desk *desk = *state;
+    desk->nodes[1].deaf = true;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        desk->nodes[1].refused = desk->now + rows[i].answered;
+        uint32_t one = desk_post(desk, 0, 1, IBV_WR_SEND_WITH_IMM, 10);
+        desk_settle(desk);
+        ends(desk, 0, one, rows[i].status, rows[i].reason);
+    }
+}
+
 TESTS_OF(WITH_DESK, holes_of_the_queue_are_closed, half_of_the_queue_is_free_of_holes,
          a_link_without_room_lets_others_pass, a_first_packet_waits_for_room_too, an_answer_without_room_waits_for_it,
          a_flush_ends_all_in_the_order_of_posting, a_drained_queue_says_so_with_its_last_answer,
@@ -518,4 +536,5 @@ TESTS_OF(WITH_DESK, holes_of_the_queue_are_closed, half_of_the_queue_is_free_of_
          reads_without_a_place_are_asked_for_again, reads_of_one_that_takes_nothing_hold_up_no_other,
          a_repeat_of_a_read_that_waits_is_one, a_source_with_an_answer_to_come_is_not_forgotten,
          work_in_the_middle_and_at_the_end_of_a_list_may_go, an_unreadable_payload_of_flushed_work_changes_nothing,
-         an_unreadable_answer_ends_no_work, nobody_chooses_the_places_of_a_table)
+         an_unreadable_answer_ends_no_work, nobody_chooses_the_places_of_a_table,
+         a_host_explains_the_silence_after_its_answer_alone)

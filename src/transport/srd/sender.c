@@ -280,11 +280,12 @@ static bool is_slow(const struct srd *srd, uint32_t position)
     return owner->operations->is_slow && owner->operations->is_slow(owner, work_of(srd, position));
 }
 
-/* Why a receiver is silent. */
-static enum reason why_silent(const struct srd *srd, const struct srd_flow *flow, uint32_t position)
+/* Why a receiver is silent. Its host's answer to an earlier packet says nothing: a program may have come meanwhile. */
+static enum reason why_silent(const struct srd *srd, const struct srd_flow *flow, uint32_t position, nanos now)
 {
     struct engine_owner *owner = srd->common.owner;
-    if (owner->operations->is_refused && owner->operations->is_refused(owner, work_of(srd, position)))
+    nanos since = now > SRD_SILENCE ? now - SRD_SILENCE : 0;
+    if (owner->operations->is_refused && owner->operations->is_refused(owner, work_of(srd, position), since))
         return REASON_PEER_NO_QP;
     return flow->heard ? REASON_RETRY_EXCEEDED : REASON_PEER_UNHEARD;
 }
@@ -294,9 +295,9 @@ static enum ibv_wc_status status_of_silence(enum reason reason)
     return reason == REASON_PEER_NO_QP ? IBV_WC_REM_INV_RD_REQ_ERR : IBV_WC_RESP_TIMEOUT_ERR;
 }
 
-static void fail_silent(struct srd *srd, struct srd_flight *flight)
+static void fail_silent(struct srd *srd, struct srd_flight *flight, nanos now)
 {
-    enum reason reason = why_silent(srd, flight->flow, flight->work);
+    enum reason reason = why_silent(srd, flight->flow, flight->work, now);
     srd_sender_fail(srd, flight, status_of_silence(reason), reason);
 }
 
@@ -313,7 +314,7 @@ static void expire_sent(struct srd *srd, struct srd_flight *flight, nanos now)
     uint32_t left = SRD_TRIES - flight->tries;
     owner_note(srd->common.owner, EVENT_ACK_TIMEOUT, flight->number & PSN_MASK, left);
     if (!left)
-        return fail_silent(srd, flight);
+        return fail_silent(srd, flight, now);
     flight->tries++;
     send_again(flight);
 }
@@ -327,7 +328,7 @@ static void expire_hello(struct srd *srd, struct srd_flow *flow, nanos now)
         srd_flights_wait(srd, &flow->greeting, SRD_HELLO, flow->greeting.level, now);
     } else if (++flow->greeting.tries > SRD_TRIES) {
         flow->greets = true;
-        enum reason reason = why_silent(srd, flow, flow->fresh.first);
+        enum reason reason = why_silent(srd, flow, flow->fresh.first, now);
         srd_sender_fail_flow(srd, flow, status_of_silence(reason), reason);
     } else {
         flow->greets = true;

@@ -34,6 +34,8 @@ enum {
     SRD_GREETED = 256,  /* sources that have sent nothing but HELLO */
 };
 #define SRD_WAIT (1000 * 1000) /* nanoseconds */
+/* Nanoseconds from a packet, by its repeats, to the end of its work. */
+#define SRD_SILENCE ((nanos)SRD_WAIT * ((1 << (SRD_SENT_LEVEL + SRD_TRIES + 1)) - (1 << SRD_SENT_LEVEL)))
 
 struct srd_flow;
 

@@ -1,7 +1,6 @@
 #include "transport/testing/srd_case.h"
 
 /* From the first packet to the end of its work, where no packet of it is answered. */
-#define SILENCE ((nanos)SRD_WAIT * ((1 << (SRD_SENT_LEVEL + SRD_TRIES + 1)) - (1 << SRD_SENT_LEVEL)))
 
 /* ---- what arrives ---- */
 
@@ -367,7 +366,7 @@ static void a_peer_that_fell_silent_ends_the_work(void **state)
     uint32_t one = desk_post(desk, 0, 1, IBV_WR_SEND_WITH_IMM, 10);
     desk_settle(desk);
     ends(desk, 0, one, IBV_WC_RESP_TIMEOUT_ERR, REASON_RETRY_EXCEEDED);
-    assert_int_equal(desk->now - start, SILENCE);
+    assert_int_equal(desk->now - start, SRD_SILENCE);
     assert_int_equal(desk->nodes[0].timeouts, SRD_TRIES + 1);
     assert_int_equal(desk->nodes[0].retransmits, SRD_TRIES);
 }
@@ -381,7 +380,7 @@ static void a_peer_that_was_never_heard_ends_the_work(void **state)
         uint32_t one = desk_post(desk, 0, 1, IBV_WR_SEND_WITH_IMM, 10);
         desk_settle(desk);
         ends(desk, 0, one, IBV_WC_RESP_TIMEOUT_ERR, REASON_PEER_UNHEARD);
-        assert_int_equal(desk->now - start, SILENCE);
+        assert_int_equal(desk->now - start, SRD_SILENCE);
     }
     desk->nodes[1].deaf = false;
     desk_meet(desk, 0, 1);
@@ -407,7 +406,7 @@ static void those_that_wait_end_where_their_receiver_falls_silent(void **state)
         desk_post(desk, 0, 1, IBV_WR_SEND_WITH_IMM, 100);
     desk_pass(desk, NANOS_SECOND);
     desk->nodes[1].deaf = true;
-    desk_pass(desk, SILENCE + 6 * ((nanos)SRD_WAIT << SRD_BUSY_LEVEL));
+    desk_pass(desk, SRD_SILENCE + 6 * ((nanos)SRD_WAIT << SRD_BUSY_LEVEL));
     for (uint32_t work = 0; work < 5; work++)
         ends(desk, 0, work, IBV_WC_RESP_TIMEOUT_ERR, REASON_RETRY_EXCEEDED);
 }
@@ -417,7 +416,7 @@ static void a_greeting_begins_anew_after_its_refusal(void **state)
     struct desk *desk = *state;
     desk->nodes[1].deaf = true;
     uint32_t one = desk_post(desk, 0, 1, IBV_WR_RDMA_WRITE, 10);
-    desk_pass(desk, SILENCE / 4);
+    desk_pass(desk, SRD_SILENCE / 4);
     desk->nodes[1].deaf = false;
     desk->nodes[1].absent = true;
     desk_settle(desk);
@@ -427,7 +426,7 @@ static void a_greeting_begins_anew_after_its_refusal(void **state)
     uint32_t two = desk_post(desk, 0, 1, IBV_WR_RDMA_WRITE, 10);
     desk_settle(desk);
     ends(desk, 0, two, IBV_WC_RESP_TIMEOUT_ERR, REASON_RETRY_EXCEEDED);
-    assert_int_equal(desk->now - begin, SILENCE);
+    assert_int_equal(desk->now - begin, SRD_SILENCE);
 }
 
 static void a_greeting_begins_anew_after_its_work_went(void **state)
@@ -435,14 +434,14 @@ static void a_greeting_begins_anew_after_its_work_went(void **state)
     struct desk *desk = *state;
     desk->nodes[1].deaf = true;
     desk_post(desk, 0, 1, IBV_WR_RDMA_WRITE, 10);
-    desk_pass(desk, SILENCE / 4);
+    desk_pass(desk, SRD_SILENCE / 4);
     engine_forget_address(&desk->nodes[0].engine, &desk->nodes[1]);
     desk_settle(desk);
     nanos begin = desk->now;
     uint32_t two = desk_post(desk, 0, 1, IBV_WR_RDMA_WRITE, 10);
     desk_settle(desk);
     ends(desk, 0, two, IBV_WC_RESP_TIMEOUT_ERR, REASON_PEER_UNHEARD);
-    assert_int_equal(desk->now - begin, SILENCE);
+    assert_int_equal(desk->now - begin, SRD_SILENCE);
 }
 
 static void one_of_those_that_wait_for_ever_tries(void **state)
@@ -472,7 +471,7 @@ static void a_slow_receiver_is_waited_for(void **state)
         desk->nodes[1].slow = false;
         desk_settle(desk);
         ends(desk, 0, one, IBV_WC_RESP_TIMEOUT_ERR, i ? REASON_RETRY_EXCEEDED : REASON_PEER_UNHEARD);
-        assert_true(desk->now - begin > SILENCE / 2 && desk->now - begin <= SILENCE);
+        assert_true(desk->now - begin > SRD_SILENCE / 2 && desk->now - begin <= SRD_SILENCE);
         desk->nodes[1].deaf = false;
         desk_meet(desk, 0, 1);
     }
@@ -483,7 +482,7 @@ static void a_lost_flow_greets_with_all_its_tries(void **state)
     struct desk *desk = *state;
     desk->nodes[1].deaf = true;
     uint32_t one = desk_post(desk, 0, 1, IBV_WR_RDMA_WRITE, 10);
-    desk_pass(desk, SILENCE / 4);
+    desk_pass(desk, SRD_SILENCE / 4);
     desk->nodes[1].deaf = false;
     desk_settle(desk);
     succeeds(desk, 0, one);
@@ -494,7 +493,7 @@ static void a_lost_flow_greets_with_all_its_tries(void **state)
     nanos begin = desk->now;
     desk_post(desk, 0, 1, IBV_WR_RDMA_WRITE, 10);
     desk_settle(desk);
-    assert_int_equal(desk->now - begin, SILENCE);
+    assert_int_equal(desk->now - begin, SRD_SILENCE);
 }
 
 static void an_immediate_that_waits_may_be_cut_anew(void **state)
@@ -558,7 +557,7 @@ static void a_greeting_begins_anew_after_its_receiver_was_nowhere(void **state)
     struct desk *desk = *state;
     desk->nodes[1].deaf = true;
     uint32_t one = desk_post(desk, 0, 1, IBV_WR_RDMA_WRITE, 10);
-    desk_pass(desk, SILENCE / 4);
+    desk_pass(desk, SRD_SILENCE / 4);
     uint32_t number = desk->nodes[1].number;
     desk->nodes[1].number = 0x99;
     desk_settle(desk);
@@ -568,7 +567,7 @@ static void a_greeting_begins_anew_after_its_receiver_was_nowhere(void **state)
     uint32_t two = desk_post(desk, 0, 1, IBV_WR_RDMA_WRITE, 10);
     desk_settle(desk);
     ends(desk, 0, two, IBV_WC_RESP_TIMEOUT_ERR, REASON_PEER_UNHEARD);
-    assert_int_equal(desk->now - begin, SILENCE);
+    assert_int_equal(desk->now - begin, SRD_SILENCE);
 }
 
 TESTS_OF(WITH_DESK, a_message_arrives, a_message_of_no_bytes_arrives, a_message_to_oneself_arrives, inline_bytes_arrive,

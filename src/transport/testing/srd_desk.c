@@ -258,6 +258,13 @@ static unsigned on_holds_back(struct engine_owner *owner)
     return node->late && chance_hits(chance, node->late) ? 1 + (unsigned)chance_below(chance, SRD_LATE_MOST) : 0;
 }
 
+static bool on_is_refused(struct engine_owner *owner, const struct send_wqe *work, nanos since)
+{
+    nanos at = ((const struct desk_node *)work->address)->refused;
+    (void)owner;
+    return at && at >= since;
+}
+
 static enum ibv_wc_status on_local_operation(struct engine_owner *owner, const struct send_wqe *work,
                                              enum reason *reason)
 {
@@ -290,6 +297,7 @@ static const struct owner_operations operations = {
     .knows = on_knows,
     .is_slow = on_is_slow,
     .holds_back = on_holds_back,
+    .is_refused = on_is_refused,
     .local_operation = on_local_operation,
     .dropped = on_dropped,
 };

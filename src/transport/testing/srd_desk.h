@@ -35,6 +35,7 @@ struct desk_node {
     bool slow;       /* it lives, and takes nothing */
     bool closed;     /* the link to it has no room */
     uint32_t late;   /* of 1,000 new packets so many are held back */
+    nanos refused;   /* when its host has answered that no program takes packets there; or 0 */
     _Alignas(8) uint8_t queue[DESK_QUEUE * (sizeof(struct send_wqe) + 2 * sizeof(struct ibv_sge))];
     uint8_t local[DESK_WORKS * DESK_SLOT];               /* what its own work reads, or READs fill */
     uint8_t remote[DESK_NODES * DESK_WORKS * DESK_SLOT]; /* what others' WRITEs fill, or READs read */

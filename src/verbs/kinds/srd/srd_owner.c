@@ -85,11 +85,11 @@ static bool knows(struct engine_owner *owner, const struct packet *packet)
     return pd_address_number(qp->memory.pd, &source) != ADDRESS_NUMBER_NONE;
 }
 
-static bool is_refused(struct engine_owner *owner, const struct send_wqe *work)
+static bool is_refused(struct engine_owner *owner, const struct send_wqe *work, nanos since)
 {
     const struct qp *qp = qp_of_owner(owner);
     const struct ah *ah = work->address;
-    return ah->remote && port_is_closed(qp->process, qp_flow(qp)->device->index, ah->attr.grh.dgid.raw);
+    return ah->remote && port_is_closed(qp->process, qp_flow(qp)->device->index, ah->attr.grh.dgid.raw, since);
 }
 
 /* A process that lives, but has taken nothing for long, is not slow any more. */
