@@ -25,6 +25,7 @@ from patience import patience
 
 BUILD = os.path.abspath(os.environ.get("SOFTVERBS_BUILD", os.path.join(os.path.dirname(__file__), "../../build")))
 TSAN = os.path.join(os.path.dirname(BUILD), "build-tsan")
+EFA3 = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../profiles/efa3.profile")
 LONGEST = 400  # seconds
 STOP_MOST, RUN_MOST = 0.04, 0.06  # seconds that a process is stopped, and that all processes run
 
@@ -32,7 +33,7 @@ STOP_MOST, RUN_MOST = 0.04, 0.06  # seconds that a process is stopped, and that 
 API = {"open_batches": ["none"], "fork_and_exit": ["none"], "open_close": ["none"], "events": ["none"], "builders": ["none"], "batches": ["none"],
        "dead_peer": ["shm"], "cq": ["self"], "removed_completions": ["none"], "xrc": ["none"], "srq": ["shm"], "moderation": ["shm"]}
 CLIENTS = [("kills_at_doorbell", ["600", "SEED"], {"burdened"}), ("kills_at_doorbell", ["300", "SEED", "stops"], {"burdened"}),
-           ("sleeping_receivers", ["400"], {"stops", "burdened"}), ("killed_peer", ["100", "SEED"], {"stops"}), ("all_to_all", ["16"], set())]
+           ("sleeping_receivers", ["400"], {"stops", "burdened"}), ("killed_peer", ["100", "SEED"], {"stops"}), ("killed_srd", ["50", "SEED"], {"stops"}), ("all_to_all", ["16"], set())]
 # Tests that stop processes themselves look for those stops; life_test's stopped holder must not be continued by others.
 UNITS = {"src/ipc/life_test": {"stops"}, "src/ipc/lost_test": {"stops"}, "src/link/doorbell_test": set(),
          "src/link/ring_test": set()}
@@ -55,7 +56,7 @@ def runs():
             program = os.path.join(BUILD, "tests/clients", name)
             if circumstance not in beyond:
                 yield Run(" ".join([name, *arguments]), circumstance, [program, *arguments],
-                          {"TEST_PATIENCE": "1" if circumstance == "plain" else "5"})
+                          {"TEST_PATIENCE": "1" if circumstance == "plain" else "5", **({"SOFTVERBS_PROFILE": EFA3} if "srd" in name else {})})
     for path, beyond in UNITS.items():
         for circumstance in CIRCUMSTANCES:
             if circumstance in beyond:

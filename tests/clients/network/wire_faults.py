@@ -14,7 +14,7 @@ from clients import BUILD, Failure, Program, free_port, listening
 from network.capture import session
 from network.fates import are_those_of_the_seed, on_a_network
 from network.wire import ADDRESSES, CLIENT, GID_INDEX, INSIDE, SERVER, Wire, enter_namespaces, ip, make_hosts
-from patience import until
+from patience import patience, until
 from programs.perftest import measures
 
 BAD, WRONG = "drop=5%,reorder=5%,dup=1%,seed=7", "corrupt=1%,seed=7"
@@ -206,6 +206,15 @@ def wait_for_counter(suite, program, holds):
     raise Failure(f"{json.dumps(reports.get(program.process.pid))}\n{program.finish(time.monotonic())}")
 
 
+def falls_silent(suite):
+    """Of SRD: the codes 13, 15 and 9, each after its time; in 5 rounds of this seed each happens."""
+    done = subprocess.run(suite.on(SERVER, [f"{BUILD}/tests/clients/killed_srd", "5", "3", SERVER, CLIENT]), env=suite.environment(),
+                          capture_output=True, text=True, timeout=patience(120), check=False)
+    if done.returncode:
+        raise Failure(done.stdout + done.stderr)
+    return done.stdout.strip()
+
+
 def main():
     if not os.environ.get(INSIDE):
         enter_namespaces()
@@ -227,6 +236,7 @@ def main():
     suite.at(1500, 4, "a message of the connection manager that the kernel refuses is counted (reason 613)", lambda: counts_refused_messages(suite))
     suite.at(1500, 6, "a datagram that the kernel refuses is counted (reason 32)", lambda: counts_what_the_kernel_refuses(suite))
     suite.at(1500, 6, "work of which nothing leaves the host fails for that (reason 119)", lambda: does_not_blame_the_peer(suite))
+    suite.at(1500, 6, "SRD: a host is silent, or nobody has its port", lambda: falls_silent(suite), ["--profile", "efa3"])
     return suite.run()
 
 

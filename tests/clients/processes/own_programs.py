@@ -4,13 +4,16 @@ many queue pairs, idling, and sudden death; SOFTVERBS_TEST_DEATHS and _KILLS say
 import glob
 import json
 import os
+import re
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 # pylint: disable=wrong-import-position
-from clients import BUILD, Failure, Skip, Suite
+from clients import BUILD, Failure, Program, Skip, Suite
 from patience import tries, until
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../..")
 
 
 def run(suite, name, *arguments, timeout=120, before=()):
@@ -57,6 +60,24 @@ def count_acks(suite, extra, enough):
     return f"{acks} ACKs for {2 * messages} messages"
 
 
+def kill_srd(suite, rounds, extra=(), **environment):
+    command = [os.path.join(BUILD, "tests/clients/killed_srd"), str(os.environ.get("SOFTVERBS_TEST_DEATHS", rounds))]
+    run_by = [*suite.softverbs("run"), *(extra or ("--profile", "efa3")), "--"]
+    return Program([*run_by, *command], suite.environment(environment)).finish(until(3600)).check().out.strip()
+
+
+def kill_srd_again(suite, rounds):
+    """A device of so few numbers that nearly each process has one that the survivor has sent to before."""
+    profile = os.path.join(suite.directory, "few.profile")
+    with open(os.path.join(ROOT, "profiles/efa3.profile"), encoding="utf-8") as source, open(profile, "w", encoding="utf-8") as copy:
+        copy.write(re.sub(r"(?m)^qpn_bits .*$", "qpn_bits = 10", source.read()))
+    output = kill_srd(suite, rounds, ("--profile", profile), SOFTVERBS_SEED="5")
+    os.unlink(profile)
+    if not int(re.search(r"(\d+) numbers used again", output).group(1)):
+        raise Failure(output)
+    return output
+
+
 def become_another(suite):
     if os.geteuid():
         raise Skip("only root can become another user")
@@ -73,6 +94,8 @@ def main():
     suite.add("10,000 queue pairs take less than 4 KiB each", lambda: run(suite, "many_qps", 10000, 4096))
     suite.add("200 deaths end in errors and nothing hangs",
               lambda: run(suite, "killed_peer", os.environ.get("SOFTVERBS_TEST_DEATHS", 200), timeout=300))
+    suite.add("SRD: work for a process that is killed ends once, and another takes its place", lambda: kill_srd(suite, 60))
+    suite.add("SRD: the other may have the same number", lambda: kill_srd_again(suite, 30))
     suite.add("who ends has acknowledged what nobody asked about", lambda: run(suite, "exit_after_receive", "quietly", "quietly", 100))
     suite.add("who ends with _exit need not", lambda: run(suite, "exit_after_receive", "suddenly", "suddenly", 50))
     suite.add("who ends with _exit has acknowledged", lambda: run(suite, "exit_after_receive", "here", "here", 200))
