@@ -1,5 +1,5 @@
 # A thin layer over meson: every target makes sure that what it needs is installed, builds, and runs.
-.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases clients lab matrix profiles adverse around rules upstream look pictures site model replays mutants reports new-fact new-kind install uninstall packages dist release clean
+.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases clients lab matrix profiles adverse around rules upstream look pictures site model srd-seeds replays mutants reports new-fact new-kind install uninstall packages dist release clean
 
 # For users: without the tests and what they need. A directory that has the tests keeps them.
 all:
@@ -50,6 +50,7 @@ bench:
 	@bench/trace.py build/softverbs 3 --two
 	@bench/record.py build/softverbs 3
 	@bench/costs.py build/softverbs
+	@bench/srd_peers.py build/softverbs
 
 interop:
 	@tools/build/setup.sh build check
@@ -150,6 +151,13 @@ matrix:
 	@tools/build/setup.sh build check
 	@tools/build/build.sh --again build -Dtests=true
 	@tests/clients/matrix.py $(SCRIPT)
+
+# Random worlds of SRD: 36 minutes of processor time, or SEEDS=5000 of each kind. Stopped, it goes on where it was; it is new after FROM=1.
+srd-seeds:
+	@tools/build/setup.sh build tests
+	@tools/build/build.sh --again build -Dtests=true
+	@$(if $(FROM),rm -f build/srd-seeds.*)
+	@SOFTVERBS_SRD_SEEDS=$(or $(SEEDS),200000) SOFTVERBS_SRD_KEPT=build/srd-seeds SOFTVERBS_SRD_FIRST=$(or $(FROM),1) build/src/transport/srd_seeds_test
 
 # The scenarios that have one preemption less in `make check`, where they would take half of the model's time.
 model:

@@ -20,7 +20,7 @@ static bool leads_to(const struct srd_flow *flow, const struct send_wqe *work)
     return flow->route == work->swap && flow->receiver == work->remote_qp;
 }
 
-static struct srd_flow *find_known(const struct srd *srd, const struct send_wqe *work)
+struct srd_flow *srd_flows_known(const struct srd *srd, const struct send_wqe *work)
 {
     const struct hash *hash = &srd->requester->receivers;
     struct hash_entry *entry = NULL;
@@ -94,7 +94,7 @@ static bool has_tables(struct srd *srd)
 
 struct srd_flow *srd_flows_find(struct srd *srd, const struct send_wqe *work)
 {
-    struct srd_flow *flow = find_known(srd, work);
+    struct srd_flow *flow = srd_flows_known(srd, work);
     if (!flow && has_tables(srd) && (flow = new_flow(srd))) {
         hash_remove(&flow->by_receiver);
         hash_remove(&flow->by_epoch);

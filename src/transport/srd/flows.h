@@ -8,6 +8,9 @@ void srd_flows_start(struct srd *);
 /* The flow to the receiver of the work, a new one if it is unknown. NULL: no memory, or SRD_PEERS flows have work. */
 struct srd_flow *srd_flows_find(struct srd *, const struct send_wqe *);
 
+/* The flow to the receiver of the work; NULL: there is none yet. */
+struct srd_flow *srd_flows_known(const struct srd *, const struct send_wqe *);
+
 /* The flow of an answer; NULL: no flow has this epoch. */
 struct srd_flow *srd_flows_of_epoch(const struct srd *, uint32_t epoch);
 

@@ -89,6 +89,7 @@ struct srd_flow {
     uint8_t ready;                         /* enum srd_ready */
     uint8_t busy_level;                    /* of the next wait for a receive */
     bool open, greets, used;
+    bool moved; /* while holes of the send queue are closed: it knows the new places */
     bool heard; /* the receiver has answered something */
 };
 TAILQ_HEAD(srd_ready_flows, srd_flow);

@@ -30,9 +30,9 @@ static void move_list(struct srd *srd, struct srd_works *works)
     works->last = place_of(srd, at)->srd.moved;
 }
 
-static void move_flow(struct srd *srd, struct srd_flow *flow, const void *argument)
+static void move_flow(struct srd *srd, struct srd_flow *flow)
 {
-    (void)argument;
+    flow->moved = true;
     move_list(srd, &flow->fresh);
     move_list(srd, &flow->busy);
     for (uint32_t number = flow->floor; number != flow->next; number++) {
@@ -40,6 +40,19 @@ static void move_flow(struct srd *srd, struct srd_flow *flow, const void *argume
         if (flight)
             flight->work = place_of(srd, flight->work)->srd.moved;
     }
+}
+
+/* The flows of work that is open, each once. There may be thousands of others, which know no place of the queue. */
+static void move_flows(struct srd *srd)
+{
+    const struct send_queue *queue = &srd->common.queue;
+    struct srd_flow *flow;
+    for (uint32_t at = queue->head; at != queue->next; at++)
+        if (!place_of(srd, at)->started && (flow = srd_flows_known(srd, place_of(srd, at))) && !flow->moved)
+            move_flow(srd, flow);
+    for (uint32_t at = queue->head; at != queue->next; at++)
+        if (!place_of(srd, at)->started && (flow = srd_flows_known(srd, place_of(srd, at))))
+            flow->moved = false;
 }
 
 /* Closes the holes that ended work left: one message that waits for its receiver, perhaps for ever, must not keep the
@@ -52,7 +65,7 @@ static void close_holes(struct srd *srd)
     for (uint32_t at = queue->next; at-- != queue->head;)
         if (!place_of(srd, at)->started)
             place_of(srd, at)->srd.moved = --to;
-    srd_flows_each(srd, move_flow, NULL);
+    move_flows(srd);
     for (uint32_t at = queue->next; at-- != queue->head;) {
         struct send_wqe *work = place_of(srd, at);
         if (!work->started && work->srd.moved != at)
