@@ -68,8 +68,8 @@ struct desk_copy *desk_copy(struct desk *desk, enum operation operation, bool lo
             continue;
         *copy = (struct desk_copy){.packet = flying->packet};
         memcpy(copy->bytes, flying->bytes, sizeof copy->bytes);
-        flying->flies = !lost;
-        desk->flying_count -= lost;
+        if (lost)
+            desk_land(desk, flying);
         return copy;
     }
     fail_msg("no packet of operation %d flies", operation);

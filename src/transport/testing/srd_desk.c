@@ -36,20 +36,11 @@ bool desk_has(const uint8_t *memory, unsigned node, uint32_t work, uint32_t leng
 
 /* ---- the network ---- */
 
-static struct desk_packet *free_place(struct desk *desk)
-{
-    for (unsigned i = 0; i < DESK_FLYING; i++)
-        if (!desk->flying[i].flies)
-            return &desk->flying[i];
-    return NULL; /* the packet is lost */
-}
-
 static void let_fly(struct desk *desk, unsigned from, unsigned to, const struct packet *packet)
 {
-    struct desk_packet *place = free_place(desk);
-    if (!place)
-        return;
-    desk->flying_count++;
+    if (desk->flying_count == DESK_FLYING)
+        return; /* the packet is lost */
+    struct desk_packet *place = &desk->flying[desk->places[desk->flying_count++]];
     *place = (struct desk_packet){.packet = *packet, .from = from, .to = to, .flies = true};
     place->packet.grh = NULL;
     place->piece = (struct iovec){place->bytes, packet->payload.length};
@@ -68,21 +59,51 @@ static unsigned node_with(const struct desk *desk, uint32_t number)
     return node;
 }
 
+void desk_change_path(struct desk *desk, unsigned from, unsigned to, nanos late)
+{
+    for (unsigned i = 0; i < DESK_FLYING; i++)
+        if (desk->flying[i].from == from && desk->flying[i].to == to)
+            desk->flying[i].late = desk->now + late;
+    desk->latest = desk->now + late > desk->latest ? desk->now + late : desk->latest;
+}
+
+/* When the first late packet arrives. */
+static nanos next_arrival(const struct desk *desk)
+{
+    nanos next = NANOS_NEVER;
+    for (unsigned i = 0; i < desk->flying_count && desk->latest > desk->now; i++) {
+        const struct desk_packet *flying = &desk->flying[desk->places[i]];
+        if (flying->late > desk->now && flying->late < next)
+            next = flying->late;
+    }
+    return next;
+}
+
+/* One that arrives now. */
 static struct desk_packet *choose_flying(struct desk *desk)
 {
-    unsigned start = (unsigned)chance_below(&desk->chance, DESK_FLYING);
-    if (!desk->flying_count)
-        return NULL;
-    for (unsigned i = 0; i < DESK_FLYING; i++)
-        if (desk->flying[(start + i) % DESK_FLYING].flies)
-            return &desk->flying[(start + i) % DESK_FLYING];
+    unsigned first = (unsigned)chance_below(&desk->chance, desk->flying_count);
+    for (unsigned i = 0; i < desk->flying_count; i++) {
+        struct desk_packet *flying = &desk->flying[desk->places[(first + i) % desk->flying_count]];
+        if (flying->late <= desk->now)
+            return flying;
+    }
     return NULL;
 }
 
-static void land(struct desk *desk, struct desk_packet *flying)
+static void change_places(struct desk *desk, unsigned one, unsigned other)
+{
+    uint16_t first = desk->places[one], second = desk->places[other];
+    desk->places[one] = second;
+    desk->places[other] = first;
+    desk->ranks[first] = (uint16_t)other;
+    desk->ranks[second] = (uint16_t)one;
+}
+
+void desk_land(struct desk *desk, struct desk_packet *flying)
 {
     flying->flies = false;
-    desk->flying_count--;
+    change_places(desk, desk->ranks[flying - desk->flying], --desk->flying_count);
 }
 
 bool desk_deliver(struct desk *desk)
@@ -94,7 +115,7 @@ bool desk_deliver(struct desk *desk)
     arrived = *flying;
     arrived.piece.iov_base = arrived.bytes;
     arrived.packet.payload.pieces = &arrived.piece;
-    land(desk, flying);
+    desk_land(desk, flying);
     struct desk_node *node = &desk->nodes[arrived.to];
     if (node->deaf)
         return true;
@@ -109,7 +130,7 @@ void desk_lose(struct desk *desk)
 {
     struct desk_packet *flying = choose_flying(desk);
     if (flying)
-        land(desk, flying);
+        desk_land(desk, flying);
 }
 
 void desk_double(struct desk *desk)
@@ -314,21 +335,37 @@ static void start_node(struct desk_node *node)
                                                               .max_rdma = DESK_SLOT,
                                                               .number = node->number,
                                                               .qkey = DESK_QKEY,
-                                                              .seed = chance_next(&node->desk->chance) | 1});
+                                                              .seed = chance_next(&node->desk->seeds) | 1});
     engine_start_receiving(&node->engine, 0);
     engine_start_transmitting(&node->engine, 0);
+}
+
+static void make_engine(struct desk_node *node)
+{
+    struct send_queue queue = {
+        .memory = node->queue, .stride = sizeof node->queue / DESK_QUEUE, .capacity = DESK_QUEUE};
+    memset(&node->engine, 0, sizeof node->engine);
+    memset(node->queue, 0, sizeof node->queue);
+    engine_initialize(&node->engine, SERVICE_SRD, &node->owner, &queue, NULL);
+    node->told = NANOS_NEVER;
+    start_node(node);
 }
 
 static void make_node(struct desk *desk, unsigned index)
 {
     struct desk_node *node = &desk->nodes[index];
-    *node = (struct desk_node){
-        .desk = desk, .number = 0x10 + index, .route = 1 + index, .told = NANOS_NEVER, .blocks_most = DESK_BLOCKS};
+    *node = (struct desk_node){.desk = desk, .number = 0x10 + index, .route = 1 + index, .blocks_most = DESK_BLOCKS};
     node->owner.operations = &operations;
-    struct send_queue queue = {
-        .memory = node->queue, .stride = sizeof node->queue / DESK_QUEUE, .capacity = DESK_QUEUE};
-    engine_initialize(&node->engine, SERVICE_SRD, &node->owner, &queue, NULL);
-    start_node(node);
+    make_engine(node);
+}
+
+static void forget_works(struct desk_node *node)
+{
+    for (uint32_t work = 0; work < node->works; work++)
+        if (!node->ends[work]) {
+            node->ends[work] = DESK_ENDED | DESK_FORGOTTEN;
+            node->order[node->ended++] = work;
+        }
 }
 
 void desk_reset(struct desk *desk, unsigned index)
@@ -336,19 +373,33 @@ void desk_reset(struct desk *desk, unsigned index)
     struct desk_node *node = &desk->nodes[index];
     engine_reset(&node->engine);
     node->told = NANOS_NEVER;
-    for (uint32_t work = 0; work < node->works; work++)
-        if (!node->ends[work]) {
-            node->ends[work] = DESK_ENDED | DESK_FORGOTTEN;
-            node->order[node->ended++] = work;
-        }
+    forget_works(node);
     start_node(node);
+}
+
+static void free_blocks(struct desk_node *node)
+{
+    while (node->block_count)
+        free(node->blocks[--node->block_count]);
+}
+
+void desk_kill(struct desk *desk, unsigned index)
+{
+    struct desk_node *node = &desk->nodes[index];
+    forget_works(node);
+    free_blocks(node);
+    node->posted = node->taken;
+    make_engine(node);
 }
 
 struct desk *desk_make(uint64_t seed)
 {
     struct desk *desk = calloc(1, sizeof *desk);
     desk->chance.state = seed;
+    desk->seeds.state = ~seed;
     desk->now = NANOS_SECOND;
+    for (uint16_t i = 0; i < DESK_FLYING; i++)
+        desk->places[i] = desk->ranks[i] = i;
     for (unsigned i = 0; i < DESK_NODES; i++)
         make_node(desk, i);
     return desk;
@@ -357,8 +408,7 @@ struct desk *desk_make(uint64_t seed)
 void desk_free(struct desk *desk)
 {
     for (unsigned i = 0; i < DESK_NODES; i++)
-        for (unsigned block = 0; block < desk->nodes[i].block_count; block++)
-            free(desk->nodes[i].blocks[block]);
+        free_blocks(&desk->nodes[i]);
     free(desk);
 }
 
@@ -441,7 +491,7 @@ void desk_transmit(struct desk *desk, unsigned index)
 
 bool desk_wait(struct desk *desk)
 {
-    nanos next = NANOS_NEVER;
+    nanos next = next_arrival(desk);
     for (unsigned i = 0; i < DESK_NODES; i++) {
         nanos deadline = engine_deadline(&desk->nodes[i].engine);
         next = deadline < next ? deadline : next;

@@ -62,6 +62,7 @@ struct desk_packet {
     uint8_t bytes[DESK_MESSAGE];
     struct iovec piece;
     unsigned from, to;
+    nanos late; /* it arrives then, or later */
     bool flies;
 };
 
@@ -69,7 +70,11 @@ struct desk {
     struct desk_node nodes[DESK_NODES];
     struct desk_packet flying[DESK_FLYING];
     unsigned flying_count;
+    uint16_t places[DESK_FLYING]; /* of `flying`: those that fly first, and the others after them */
+    uint16_t ranks[DESK_FLYING];  /* where each is among `places` */
+    nanos latest;                 /* when the last late packet arrives */
     struct chance chance;
+    struct chance seeds; /* of engines: no two lives of a node have the same, whoever sets `chance` */
     nanos now;
     uint64_t wrong;   /* what must never happen */
     const char *what; /* the first of it */
@@ -82,6 +87,13 @@ void desk_free(struct desk *);
 
 /* Resets the engine of a node, and starts it again: it forgets its work and its peers. */
 void desk_reset(struct desk *, unsigned node);
+
+/* Kills the process of a node, with its engine and its receives; another one has its number, and absent says whether it
+ * is there yet. */
+void desk_kill(struct desk *, unsigned node);
+
+/* The path from one node to another changes: packets that are under way take this long. */
+void desk_change_path(struct desk *, unsigned from, unsigned to, nanos late);
 
 /* Sets rnr_retry of a node. */
 void desk_retry(struct desk_node *, uint8_t rnr_retry);
@@ -98,10 +110,13 @@ bool desk_post_receive(struct desk *, unsigned node, uint32_t length);
 void desk_transmit(struct desk *, unsigned node);
 /* Delivers one of the packets on their way, by chance; false: there is none. */
 bool desk_deliver(struct desk *);
+/* Takes this one away. */
+void desk_land(struct desk *, struct desk_packet *);
 /* Loses one, or doubles one. */
 void desk_lose(struct desk *);
 void desk_double(struct desk *);
-/* Moves time to the next deadline of a node, and lets it act; false: nobody waits. */
+/* Moves time to the next deadline of a node, and lets it act, or to the arrival of a late packet; false: nobody waits.
+ */
 bool desk_wait(struct desk *);
 /* Sends, delivers and waits until nothing happens any more. */
 void desk_settle(struct desk *);
