@@ -256,6 +256,13 @@ static void send_some(void)
 }
 
 /* An argument is the code that a SEND ends with under the faults of the caller. */
+/* A rule of the user ends the first message, and it alone. */
+static void be_scripted(enum ibv_wc_status status, uint32_t code)
+{
+    report(ended(send_to(from.ah, to.qp->qp_num, QKEY), status, code), "a message that a script ends");
+    send_one("the next message arrives");
+}
+
 int main(int count, char *arguments[])
 {
     struct ibv_device **list = ibv_get_device_list(NULL);
@@ -265,7 +272,9 @@ int main(int count, char *arguments[])
         return 1;
     }
     from.ah = make_ah(from.pd, &gid);
-    if (count > 1)
+    if (count > 2)
+        be_scripted((enum ibv_wc_status)atoi(arguments[2]), (uint32_t)atoi(arguments[1]));
+    else if (count > 1)
         report(ended(send_to(from.ah, to.qp->qp_num, QKEY), IBV_WC_RESP_TIMEOUT_ERR, (uint32_t)atoi(arguments[1])),
                "silence");
     else

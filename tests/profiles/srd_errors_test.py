@@ -9,6 +9,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 from cases import BUILD, softverbs
 import cases
 
+VENDORS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../src/profile/vendors.def")
 PROGRAM = f"{BUILD}/tests/profiles/srd_errors"
 REASONS = {"SRD_MEMORY": 124, "PEER_FORGOT": 125, "PEER_NO_QP": 126, "PEER_NO_ADDRESS": 128, "SEND_UNSIGNALLED": 840, "RNR_EXCEEDED": 106,
            "REMOTE_INVALID_REQUEST": 107, "REMOTE_ACCESS": 108, "PACKET_QKEY": 11, "SENDER_UNADDRESSED": 219, "RECEIVE_TOO_SHORT": 200}
@@ -39,6 +40,18 @@ def silence_of_a_receiver_that_was_heard_is_another_code():
     for name, (number, code, *options) in SILENCE.items():
         _, text = _run(str(code), options=options)
         assert re.search(rf"IBV_WC_RESP_TIMEOUT_ERR, for qp .*\(reason {number}\)", text), (name, text)
+
+
+def a_script_gives_each_code_to_one_message():
+    """The codes are those of the list that `softverbs explain efa:N` reads."""
+    statuses = ("SUCCESS LOC_LEN_ERR LOC_QP_OP_ERR LOC_EEC_OP_ERR LOC_PROT_ERR WR_FLUSH_ERR MW_BIND_ERR BAD_RESP_ERR LOC_ACCESS_ERR REM_INV_REQ_ERR "
+                "REM_ACCESS_ERR REM_OP_ERR RETRY_EXC_ERR RNR_RETRY_EXC_ERR LOC_RDD_VIOL_ERR REM_INV_RD_REQ_ERR REM_ABORT_ERR INV_EECN_ERR "
+                "INV_EEC_STATE_ERR FATAL_ERR RESP_TIMEOUT_ERR GENERAL_ERR").split()
+    with open(VENDORS, encoding="utf-8") as file:
+        codes = re.findall(r'^VENDOR\("efa", (\d+), "(\w+)"', file.read(), re.MULTILINE)
+    assert len(codes) == 16, codes
+    for code, status in codes:
+        _run(code, str(statuses.index(status)), options=("--inject", f"when work, nth 1: complete {status}, vendor {code}"))
 
 
 if __name__ == "__main__":
