@@ -29,6 +29,17 @@ const char *qp_type_name(enum ibv_qp_type type)
     return row ? row->name : NULL;
 }
 
+bool qp_type_is_of_driver(enum ibv_qp_type type)
+{
+    return (unsigned)type == QP_KIND_OF_DRIVERS;
+}
+
+const char *qp_type_word(enum ibv_qp_type type)
+{
+    const struct row *row = find_row(type);
+    return row ? row->name : qp_type_is_of_driver(type) ? "DRIVER" : "?";
+}
+
 uint32_t qp_type_traits(enum ibv_qp_type type)
 {
     const struct row *row = find_row(type);

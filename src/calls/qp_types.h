@@ -2,6 +2,7 @@
 #pragma once
 
 #include <infiniband/verbs.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum qp_traits {
@@ -24,8 +25,16 @@ enum qp_type_traits {
 #include "calls/qp_types.def"
 };
 
+enum { QP_KIND_OF_DRIVERS = 0xff }; /* the enum ibv_qp_type of all types that a driver's own call makes */
+
 /* "RC"; NULL: no type of the list. */
 const char *qp_type_name(enum ibv_qp_type);
+
+/* Returns true if it is the type of what a driver's own call makes, whose traits are not known by it. */
+bool qp_type_is_of_driver(enum ibv_qp_type);
+
+/* The type as programs write it after IBV_QPT_: "RC", or "DRIVER"; "?": it is no type. */
+const char *qp_type_word(enum ibv_qp_type);
 
 /* The traits of a type; 0: it is no type of the list. */
 uint32_t qp_type_traits(enum ibv_qp_type);

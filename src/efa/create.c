@@ -123,7 +123,7 @@ static int refuse_type(uint32_t type)
 struct ibv_qp *own_efadv_create_driver_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, uint32_t driver_qp_type)
 {
     int error = efa_check("efadv_create_driver_qp", 0, 1);
-    if (!error && (unsigned)attr->qp_type != QP_KIND_OF_DRIVERS)
+    if (!error && !qp_type_is_of_driver(attr->qp_type))
         error =
             refuse(EINVAL, REASON_PROFILE_QP_TYPE, "profile %s: qp_type is %u", setting_profile()->name, attr->qp_type);
     if (!error && driver_qp_type != EFADV_QP_DRIVER_TYPE_SRD)
@@ -176,7 +176,7 @@ struct ibv_qp *own_efadv_create_qp_ex(struct ibv_context *context, struct ibv_qp
         error = check_extension(efa, inlen);
     if (error)
         return refused_null(error);
-    if ((unsigned)attr->qp_type != QP_KIND_OF_DRIVERS)
+    if (!qp_type_is_of_driver(attr->qp_type))
         return qp_create(context, attr);
     struct ibv_qp *qp = make_srd(context, attr);
     if (qp)

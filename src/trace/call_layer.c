@@ -230,8 +230,8 @@ static bool begins_line(void)
  * after the call, or as pointers if the call failed. */
 static bool fills_arguments(const char *title)
 {
-    static const char beginning[] = "ibv_query_";
-    return !strncmp(title, beginning, sizeof beginning - 1);
+    static const char beginning[] = "ibv_query_", of_efa[] = "efadv_query_";
+    return !strncmp(title, beginning, sizeof beginning - 1) || !strncmp(title, of_efa, sizeof of_efa - 1);
 }
 
 /* Writes the line of a call that is about to wait; the call gets another line when it has ended. */
@@ -407,6 +407,13 @@ static int traced_next_poll(struct ibv_cq_ex *cq)
     return result;
 }
 
+/* Of the types that drivers make, only EFA's SRD has work that this call posts (mlx5's has builders alone), and each
+ * request of it names a receiver. */
+static bool names_receivers(enum ibv_qp_type type)
+{
+    return qp_type_is_of_driver(type) || qp_type_traits(type) & QP_DATAGRAM;
+}
+
 /* Makes the text before the call: during it another thread may get the completion, and free the request. */
 static int traced_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
@@ -416,7 +423,7 @@ static int traced_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ib
     text_begin(&line, "ibv_post_send", TRACE_TEXT - ROOM_OF_RESULT);
     VALUE_ARGUMENT(&line, qp)
     text_add_name(&line, "wr");
-    value_send_requests(&line, wr, qp_type_traits(qp->qp_type) & QP_DATAGRAM);
+    value_send_requests(&line, wr, names_receivers(qp->qp_type));
     begin_clock(&line);
     int result = calls_get(&layer.below, ibv_post_send)(qp, wr, bad);
     begin_result(&line);
@@ -454,6 +461,25 @@ static int traced_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mas
     text_add_name(&line, "attr");
     value_qp_attributes(&line, attr, (unsigned)mask);
     int result = calls_get(&layer.below, ibv_modify_qp)(qp, attr, mask);
+    begin_result(&line);
+    answer_code(&line, result);
+    end_line(&line);
+    return result;
+}
+
+/* Shows the attributes as they are after the call, which fills as many bytes as the program has. */
+static int traced_query_efa(struct ibv_context *context, struct efadv_device_attr *attr, uint32_t inlen)
+{
+    if (!begins_line())
+        return calls_get(&layer.below, efadv_query_device)(context, attr, inlen);
+    struct trace_line line;
+    begin_line(&line, "efadv_query_device");
+    int result = calls_get(&layer.below, efadv_query_device)(context, attr, inlen);
+    line.shallow = result;
+    VALUE_ARGUMENT(&line, context)
+    text_add_name(&line, "attr");
+    value_efa_device(&line, attr, inlen);
+    VALUE_ARGUMENT(&line, inlen)
     begin_result(&line);
     answer_code(&line, result);
     end_line(&line);
@@ -511,6 +537,7 @@ const char *call_layer_trace(const char *calls)
     wanted.ibv_post_send = traced_post_send;
     wanted.ibv_modify_qp = traced_modify_qp;
     wanted.ibv_query_qp = traced_query_qp;
+    wanted.efadv_query_device = traced_query_efa;
     wanted.ibv_get_cq_event = traced_get_cq_event;
 #define CALL(answer, type, name, title, parameters, arguments)                                                         \
     if (!call_names_list(calls, title))                                                                                \

@@ -5,6 +5,7 @@
 
 #include "calls/qp_types.h"
 #include "events/words.h"
+#include "trace/members.h"
 
 enum { MOST_ELEMENTS = 4, MOST_REQUESTS = 4 };
 
@@ -36,6 +37,10 @@ void value_unsigned(struct trace_line *line, const char *name, uint64_t value)
                                          "lkey",   "flags",   "remote_qpn", "remote_qkey"};
     if (add_mask(line, name, (unsigned)value))
         return;
+    if (!strcmp(name, "driver_qp_type")) {
+        value_driver_qp_type(line, (uint32_t)value);
+        return;
+    }
     for (size_t i = 0; i < sizeof in_hex / sizeof *in_hex; i++)
         if (!strcmp(name, in_hex[i])) {
             text_add_hex(line, value);
@@ -78,34 +83,6 @@ void value_argument(struct trace_line *line, const char *name, struct calls_subj
 
 /* --- structs */
 
-/* Begins a struct. False: only the pointer is shown. */
-static bool begin_struct(struct trace_line *line, uint64_t value)
-{
-    if (value && line->shallow)
-        text_add_hex(line, value);
-    else
-        text_add(line, value ? "{" : "NULL");
-    return value && !line->shallow;
-}
-
-static TEXT_INLINE void number(struct trace_line *line, bool *first, const char *name, uint64_t value)
-{
-    text_add_member(line, first, name);
-    text_add_number(line, value);
-}
-
-static TEXT_INLINE void hex(struct trace_line *line, bool *first, const char *name, uint64_t value)
-{
-    text_add_member(line, first, name);
-    text_add_hex(line, value);
-}
-
-static TEXT_INLINE void word(struct trace_line *line, bool *first, const char *name, const char *value)
-{
-    text_add_member(line, first, name);
-    text_add(line, value);
-}
-
 static void queue(struct trace_line *line, bool *first, const char *name, const struct ibv_cq *cq)
 {
     text_add_member(line, first, name);
@@ -123,9 +100,9 @@ static void elements(struct trace_line *line, bool *first, const struct ibv_sge 
             text_add(line, "...}");
             break;
         }
-        hex(line, &inner, "addr", list[i].addr);
-        number(line, &inner, "length", list[i].length);
-        hex(line, &inner, "lkey", list[i].lkey);
+        member_hex(line, &inner, "addr", list[i].addr);
+        member_number(line, &inner, "length", list[i].length);
+        member_hex(line, &inner, "lkey", list[i].lkey);
         text_add_character(line, '}');
     }
     text_add_character(line, ']');
@@ -134,16 +111,12 @@ static void elements(struct trace_line *line, bool *first, const struct ibv_sge 
 static void send_flags(struct trace_line *line, bool *first, unsigned flags)
 {
     static const char *const names[] = {"FENCE", "SIGNALED", "SOLICITED", "INLINE", "IP_CSUM"};
-    if (!flags)
-        return;
-    text_add_member(line, first, "send_flags");
-    bool more = false;
-    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
-        if (flags & 1u << i) {
-            text_add(line, more ? "|IBV_SEND_" : "IBV_SEND_");
-            text_add(line, names[i]);
-            more = true;
-        }
+    member_flags(line, first, "send_flags", "IBV_SEND_", names, sizeof names / sizeof *names, flags);
+}
+
+static bool is_atomic(enum ibv_wr_opcode opcode)
+{
+    return opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
 static bool is_remote(enum ibv_wr_opcode opcode)
@@ -151,13 +124,13 @@ static bool is_remote(enum ibv_wr_opcode opcode)
     return opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_WRITE_WITH_IMM || opcode == IBV_WR_RDMA_READ;
 }
 
-/* Adds the receiver of a datagram. */
+/* Adds the receiver of a datagram; other operations have the address of the peer's memory in its place. */
 static void receiver(struct trace_line *line, bool *first, const struct ibv_send_wr *wr)
 {
     text_add_member(line, first, "ah");
     value_add(line, "ah", CALLS_SUBJECT_IF(wr->wr.ud.ah), value_pointer, (uintptr_t)wr->wr.ud.ah);
-    hex(line, first, "remote_qpn", wr->wr.ud.remote_qpn);
-    hex(line, first, "remote_qkey", wr->wr.ud.remote_qkey);
+    member_hex(line, first, "remote_qpn", wr->wr.ud.remote_qpn);
+    member_hex(line, first, "remote_qkey", wr->wr.ud.remote_qkey);
 }
 
 static bool has_immediate(enum ibv_wr_opcode opcode)
@@ -167,20 +140,19 @@ static bool has_immediate(enum ibv_wr_opcode opcode)
 
 static void remote(struct trace_line *line, bool *first, const struct ibv_send_wr *wr)
 {
-    bool atomic = wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
     if (has_immediate(wr->opcode))
-        hex(line, first, "imm_data", ntohl(wr->imm_data));
+        member_hex(line, first, "imm_data", ntohl(wr->imm_data));
     if (wr->opcode == IBV_WR_SEND_WITH_INV)
-        hex(line, first, "invalidate_rkey", wr->invalidate_rkey);
+        member_hex(line, first, "invalidate_rkey", wr->invalidate_rkey);
     if (is_remote(wr->opcode)) {
-        hex(line, first, "remote_addr", wr->wr.rdma.remote_addr);
-        hex(line, first, "rkey", wr->wr.rdma.rkey);
-    } else if (atomic) {
-        hex(line, first, "remote_addr", wr->wr.atomic.remote_addr);
-        hex(line, first, "rkey", wr->wr.atomic.rkey);
-        number(line, first, "compare_add", wr->wr.atomic.compare_add);
+        member_hex(line, first, "remote_addr", wr->wr.rdma.remote_addr);
+        member_hex(line, first, "rkey", wr->wr.rdma.rkey);
+    } else if (is_atomic(wr->opcode)) {
+        member_hex(line, first, "remote_addr", wr->wr.atomic.remote_addr);
+        member_hex(line, first, "rkey", wr->wr.atomic.rkey);
+        member_number(line, first, "compare_add", wr->wr.atomic.compare_add);
         if (wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP)
-            number(line, first, "swap", wr->wr.atomic.swap);
+            member_number(line, first, "swap", wr->wr.atomic.swap);
     }
 }
 
@@ -190,12 +162,12 @@ void value_send_requests(struct trace_line *line, const struct ibv_send_wr *wr, 
     for (unsigned i = 0; wr && i < MOST_REQUESTS; i++, wr = wr->next) {
         bool first = true;
         text_add(line, i ? ", {" : "{");
-        number(line, &first, "wr_id", wr->wr_id);
-        word(line, &first, "opcode", words_opcode(wr->opcode));
+        member_number(line, &first, "wr_id", wr->wr_id);
+        member_word(line, &first, "opcode", words_opcode(wr->opcode));
         elements(line, &first, wr->sg_list, wr->num_sge);
         send_flags(line, &first, wr->send_flags);
         remote(line, &first, wr);
-        if (datagrams)
+        if (datagrams && !is_remote(wr->opcode) && !is_atomic(wr->opcode))
             receiver(line, &first, wr);
         text_add_character(line, '}');
     }
@@ -208,33 +180,27 @@ void value_ibv_recv_wr(struct trace_line *line, const char *name, uint64_t value
     for (unsigned i = 0; wr && i < MOST_REQUESTS; i++, wr = wr->next) {
         bool first = true;
         text_add(line, i ? ", {" : "{");
-        number(line, &first, "wr_id", wr->wr_id);
+        member_number(line, &first, "wr_id", wr->wr_id);
         elements(line, &first, wr->sg_list, wr->num_sge);
         text_add_character(line, '}');
     }
     text_add(line, wr ? ", ..." : value ? "" : "NULL");
 }
 
-static const char *type_word(enum ibv_qp_type type)
-{
-    const char *name = qp_type_name(type);
-    return name ? name : "?";
-}
-
 static void capacities(struct trace_line *line, bool *first, const struct ibv_qp_cap *cap)
 {
-    number(line, first, "max_send_wr", cap->max_send_wr);
-    number(line, first, "max_recv_wr", cap->max_recv_wr);
-    number(line, first, "max_send_sge", cap->max_send_sge);
-    number(line, first, "max_recv_sge", cap->max_recv_sge);
-    number(line, first, "max_inline_data", cap->max_inline_data);
+    member_number(line, first, "max_send_wr", cap->max_send_wr);
+    member_number(line, first, "max_recv_wr", cap->max_recv_wr);
+    member_number(line, first, "max_send_sge", cap->max_send_sge);
+    member_number(line, first, "max_recv_sge", cap->max_recv_sge);
+    member_number(line, first, "max_inline_data", cap->max_inline_data);
 }
 
 /* Writes members that struct ibv_qp_init_attr has, too. */
 static void queue_pair(struct trace_line *line, const struct ibv_qp_init_attr_ex *attr)
 {
     bool first = true;
-    word(line, &first, "qp_type", type_word(attr->qp_type));
+    member_word(line, &first, "qp_type", qp_type_word(attr->qp_type));
     queue(line, &first, "send_cq", attr->send_cq);
     queue(line, &first, "recv_cq", attr->recv_cq);
     if (attr->srq) {
@@ -242,20 +208,20 @@ static void queue_pair(struct trace_line *line, const struct ibv_qp_init_attr_ex
         value_add(line, "srq", CALLS_SUBJECT_IF(attr->srq), value_pointer, (uintptr_t)attr->srq);
     }
     capacities(line, &first, &attr->cap);
-    number(line, &first, "sq_sig_all", (unsigned)attr->sq_sig_all);
+    member_number(line, &first, "sq_sig_all", (unsigned)attr->sq_sig_all);
     text_add_character(line, '}');
 }
 
 void value_ibv_qp_init_attr_ex(struct trace_line *line, const char *name, uint64_t value)
 {
-    if (begin_struct(line, value))
+    if (member_begin(line, value))
         queue_pair(line, (const struct ibv_qp_init_attr_ex *)(uintptr_t)value);
 }
 
 void value_ibv_qp_init_attr(struct trace_line *line, const char *name, uint64_t value)
 {
     const struct ibv_qp_init_attr *attr = (const struct ibv_qp_init_attr *)(uintptr_t)value;
-    if (!begin_struct(line, value))
+    if (!member_begin(line, value))
         return;
     struct ibv_qp_init_attr_ex whole = {.send_cq = attr->send_cq,
                                         .recv_cq = attr->recv_cq,
@@ -269,27 +235,27 @@ void value_ibv_qp_init_attr(struct trace_line *line, const char *name, uint64_t 
 static void shared_receives(struct trace_line *line, const struct ibv_srq_attr *attr)
 {
     bool first = true;
-    number(line, &first, "max_wr", attr->max_wr);
-    number(line, &first, "max_sge", attr->max_sge);
-    number(line, &first, "srq_limit", attr->srq_limit);
+    member_number(line, &first, "max_wr", attr->max_wr);
+    member_number(line, &first, "max_sge", attr->max_sge);
+    member_number(line, &first, "srq_limit", attr->srq_limit);
     text_add_character(line, '}');
 }
 
 void value_ibv_srq_attr(struct trace_line *line, const char *name, uint64_t value)
 {
-    if (begin_struct(line, value))
+    if (member_begin(line, value))
         shared_receives(line, (const struct ibv_srq_attr *)(uintptr_t)value);
 }
 
 void value_ibv_srq_init_attr(struct trace_line *line, const char *name, uint64_t value)
 {
-    if (begin_struct(line, value))
+    if (member_begin(line, value))
         shared_receives(line, &((const struct ibv_srq_init_attr *)(uintptr_t)value)->attr);
 }
 
 void value_ibv_srq_init_attr_ex(struct trace_line *line, const char *name, uint64_t value)
 {
-    if (begin_struct(line, value))
+    if (member_begin(line, value))
         shared_receives(line, &((const struct ibv_srq_init_attr_ex *)(uintptr_t)value)->attr);
 }
 
@@ -297,10 +263,10 @@ void value_ibv_cq_init_attr_ex(struct trace_line *line, const char *name, uint64
 {
     const struct ibv_cq_init_attr_ex *attr = (const struct ibv_cq_init_attr_ex *)(uintptr_t)value;
     bool first = true;
-    if (!begin_struct(line, value))
+    if (!member_begin(line, value))
         return;
-    number(line, &first, "cqe", attr->cqe);
-    hex(line, &first, "wc_flags", attr->wc_flags);
+    member_number(line, &first, "cqe", attr->cqe);
+    member_hex(line, &first, "wc_flags", attr->wc_flags);
     text_add_character(line, '}');
 }
 
@@ -319,12 +285,12 @@ static void address(struct trace_line *line, const struct ibv_ah_attr *attr)
     char words[WORDS_GID];
     text_add_character(line, '{');
     if (attr->is_global) {
-        word(line, &first, "dgid", words_gid(&attr->grh.dgid, words));
-        number(line, &first, "sgid_index", attr->grh.sgid_index);
+        member_word(line, &first, "dgid", words_gid(&attr->grh.dgid, words));
+        member_number(line, &first, "sgid_index", attr->grh.sgid_index);
     } else {
-        number(line, &first, "dlid", attr->dlid);
+        member_number(line, &first, "dlid", attr->dlid);
     }
-    number(line, &first, "port_num", attr->port_num);
+    member_number(line, &first, "port_num", attr->port_num);
     text_add_character(line, '}');
 }
 
@@ -358,24 +324,24 @@ void value_qp_attributes(struct trace_line *line, const struct ibv_qp_attr *attr
 {
     bool first = true;
     char words[WORDS_SIZE];
-    if (!begin_struct(line, (uintptr_t)attr))
+    if (!member_begin(line, (uintptr_t)attr))
         return;
     if (mask & IBV_QP_STATE)
-        word(line, &first, "qp_state", words_state(attr->qp_state));
+        member_word(line, &first, "qp_state", words_state(attr->qp_state));
     if (mask & IBV_QP_ACCESS_FLAGS)
-        word(line, &first, "qp_access_flags", words_access(attr->qp_access_flags, words));
+        member_word(line, &first, "qp_access_flags", words_access(attr->qp_access_flags, words));
     if (mask & IBV_QP_AV) {
         text_add_member(line, &first, "ah_attr");
         address(line, &attr->ah_attr);
     }
     if (mask & IBV_QP_PATH_MTU)
-        number(line, &first, "path_mtu", attr->path_mtu ? 128u << attr->path_mtu : 0);
+        member_number(line, &first, "path_mtu", attr->path_mtu ? 128u << attr->path_mtu : 0);
 #define NUMBER(bit, member)                                                                                            \
     if (mask & (bit))                                                                                                  \
-        number(line, &first, #member, attr->member);
+        member_number(line, &first, #member, attr->member);
 #define HEX(bit, member)                                                                                               \
     if (mask & (bit))                                                                                                  \
-        hex(line, &first, #member, attr->member);
+        member_hex(line, &first, #member, attr->member);
     ATTRIBUTES(NUMBER, HEX)
 #undef NUMBER
 #undef HEX
@@ -406,20 +372,20 @@ static void completion(struct trace_line *line, const struct ibv_wc *wc)
 {
     bool first = true;
     text_add_character(line, '{');
-    number(line, &first, "wr_id", wc->wr_id);
-    word(line, &first, "status", words_status(wc->status));
+    member_number(line, &first, "wr_id", wc->wr_id);
+    member_word(line, &first, "status", words_status(wc->status));
     if (wc->status == IBV_WC_SUCCESS) { /* else they mean nothing */
         text_add(line, ", opcode=IBV_WC_");
         text_add(line, completion_word(wc->opcode));
-        number(line, &first, "byte_len", wc->byte_len);
+        member_number(line, &first, "byte_len", wc->byte_len);
         if (wc->wc_flags & IBV_WC_WITH_IMM)
-            hex(line, &first, "imm_data", ntohl(wc->imm_data));
+            member_hex(line, &first, "imm_data", ntohl(wc->imm_data));
         if (wc->wc_flags & IBV_WC_GRH)
             text_add(line, ", wc_flags=IBV_WC_GRH");
     } else {
-        number(line, &first, "vendor_err", wc->vendor_err);
+        member_number(line, &first, "vendor_err", wc->vendor_err);
     }
-    hex(line, &first, "qp_num", wc->qp_num);
+    member_hex(line, &first, "qp_num", wc->qp_num);
     text_add_character(line, '}');
 }
 

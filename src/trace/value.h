@@ -2,6 +2,7 @@
  * members that matter. */
 #pragma once
 
+#include <infiniband/efadv.h>
 #include <infiniband/verbs.h>
 #include <stdint.h>
 
@@ -23,7 +24,12 @@ value_writer value_signed, value_unsigned, value_pointer;
     STRUCT(ibv_srq_init_attr_ex)                                                                                       \
     STRUCT(ibv_srq_attr)                                                                                               \
     STRUCT(ibv_cq_init_attr_ex)                                                                                        \
-    STRUCT(ibv_ah_attr)
+    STRUCT(ibv_ah_attr)                                                                                                \
+    STRUCT(efadv_qp_init_attr)                                                                                         \
+    STRUCT(efadv_cq_init_attr)                                                                                         \
+    STRUCT(efadv_ah_attr)                                                                                              \
+    STRUCT(efadv_sq_depth_attr)                                                                                        \
+    STRUCT(efadv_rq_depth_attr)
 #define VALUE_STRUCT(type) value_writer value_##type;
 VALUE_STRUCTS(VALUE_STRUCT)
 #undef VALUE_STRUCT
@@ -62,6 +68,12 @@ void value_completions(struct trace_line *, const struct ibv_wc *, int count);
 
 /* Adds "{wr_id=7, opcode=IBV_WR_SEND, ...}"; `datagrams`: with the receiver of each. */
 void value_send_requests(struct trace_line *, const struct ibv_send_wr *, bool datagrams);
+
+/* Adds "EFADV_QP_DRIVER_TYPE_SRD", or the number. */
+void value_driver_qp_type(struct trace_line *, uint32_t type);
+
+/* Adds "{max_sq_wr=4096, ...}", of a struct of `inlen` bytes. */
+void value_efa_device(struct trace_line *, const struct efadv_device_attr *, uint32_t inlen);
 
 /* Adds "{qp_state=INIT, ...}": the members that the mask names. */
 void value_qp_attributes(struct trace_line *, const struct ibv_qp_attr *, unsigned mask);

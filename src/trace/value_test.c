@@ -1,4 +1,5 @@
 /* Arguments and results as the text of a line. */
+#include "calls/qp_types.h"
 #include "trace/value.h"
 
 #include <arpa/inet.h>
@@ -101,6 +102,44 @@ static void a_send_has_the_members_of_its_opcode(void **unused)
     reads("NULL");
 }
 
+/* The union has an address of the peer's memory where a datagram has its address handle. */
+static void only_a_send_names_the_receiver_of_a_datagram(void **unused)
+{
+    struct ibv_ah ah = {.handle = 5};
+    struct ibv_send_wr write = {.opcode = IBV_WR_RDMA_WRITE, .wr.rdma = {.remote_addr = 1, .rkey = 2}};
+    struct ibv_send_wr send = {.next = &write, .opcode = IBV_WR_SEND, .wr.ud = {&ah, 0x12, 0x11}};
+    value_send_requests(&line, &send, true);
+    reads("{wr_id=0, opcode=IBV_WR_SEND, sg_list=[], ah=ah 5, remote_qpn=0x12, remote_qkey=0x11}, "
+          "{wr_id=0, opcode=IBV_WR_RDMA_WRITE, sg_list=[], remote_addr=0x1, rkey=0x2}");
+}
+
+static void a_type_of_a_driver_has_its_names(void **unused)
+{
+    struct ibv_qp_init_attr init = {.qp_type = (enum ibv_qp_type)QP_KIND_OF_DRIVERS};
+    struct efadv_qp_init_attr efa = {.driver_qp_type = EFADV_QP_DRIVER_TYPE_SRD,
+                                     .flags = EFADV_QP_FLAGS_UNSOLICITED_WRITE_RECV | EFADV_QP_FLAGS_INLINE_WRITE,
+                                     .sl = 8};
+    value_ibv_qp_init_attr(&line, "attr", (uintptr_t)&init);
+    reads("{qp_type=DRIVER, send_cq=NULL, recv_cq=NULL, max_send_wr=0, max_recv_wr=0, max_send_sge=0, max_recv_sge=0, "
+          "max_inline_data=0, sq_sig_all=0}");
+    value_efadv_qp_init_attr(&line, "efa", (uintptr_t)&efa);
+    reads("{driver_qp_type=EFADV_QP_DRIVER_TYPE_SRD, "
+          "flags=EFADV_QP_FLAGS_UNSOLICITED_WRITE_RECV|EFADV_QP_FLAGS_INLINE_WRITE, sl=8}");
+    value_unsigned(&line, "driver_qp_type", 1);
+    reads("1");
+}
+
+/* The struct of rdma-core 26 ends before the capabilities. */
+static void a_shorter_struct_is_not_read_after_its_end(void **unused)
+{
+    struct efadv_device_attr attr = {.max_sq_wr = 1, .max_rq_wr = 2, .device_caps = EFADV_DEVICE_ATTR_CAPS_RDMA_READ};
+    value_efa_device(&line, &attr, offsetof(struct efadv_device_attr, device_caps));
+    reads("{max_sq_wr=1, max_rq_wr=2, max_sq_sge=0, max_rq_sge=0, inline_buf_size=0}");
+    value_efa_device(&line, &attr, sizeof attr);
+    reads("{max_sq_wr=1, max_rq_wr=2, max_sq_sge=0, max_rq_sge=0, inline_buf_size=0, "
+          "device_caps=EFADV_DEVICE_ATTR_CAPS_RDMA_READ, max_rdma_size=0}");
+}
+
 static void long_lists_end_after_four(void **unused)
 {
     struct ibv_sge sges[5] = {{0, 0, 0}};
@@ -142,10 +181,17 @@ int main(void)
 {
 #define TEST(test) cmocka_unit_test_setup(test, begin_test)
     const struct CMUnitTest tests[] = {
-        TEST(numbers_have_the_form_of_their_argument), TEST(an_object_has_its_kind_and_number),
-        TEST(an_error_has_its_name_or_its_number),     TEST(a_text_without_room_ends_in_dots),
-        TEST(a_send_has_the_members_of_its_opcode),    TEST(long_lists_end_after_four),
-        TEST(attributes_are_those_of_the_mask),        TEST(a_completion_has_what_its_status_leaves_valid),
+        TEST(numbers_have_the_form_of_their_argument),
+        TEST(an_object_has_its_kind_and_number),
+        TEST(an_error_has_its_name_or_its_number),
+        TEST(a_text_without_room_ends_in_dots),
+        TEST(a_send_has_the_members_of_its_opcode),
+        TEST(long_lists_end_after_four),
+        TEST(attributes_are_those_of_the_mask),
+        TEST(only_a_send_names_the_receiver_of_a_datagram),
+        TEST(a_type_of_a_driver_has_its_names),
+        TEST(a_shorter_struct_is_not_read_after_its_end),
+        TEST(a_completion_has_what_its_status_leaves_valid),
     };
     return cmocka_run_group_tests_name("trace value", tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tool"))
-from cases import BUILD, softverbs
+from cases import BUILD, expect, softverbs
 import cases
 
 VENDORS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../src/profile/vendors.def")
@@ -52,6 +52,18 @@ def a_script_gives_each_code_to_one_message():
     assert len(codes) == 16, codes
     for code, status in codes:
         _run(code, str(statuses.index(status)), options=("--inject", f"when work, nth 1: complete {status}, vendor {code}"))
+
+
+def a_trace_names_the_type_and_the_receiver_of_each_message():
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/trace"
+        expect(softverbs("run", "--profile", "efa3", "--trace=efadv_create_qp_ex,post_send,create_ah", "--trace-file", path, "--", PROGRAM), out=None, err=None)
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+    made = re.findall(r"efadv_create_qp_ex\(.* attr=\{qp_type=DRIVER, .*, efa=\{driver_qp_type=EFADV_QP_DRIVER_TYPE_SRD, sl=0\}, inlen=\d+\) = qp (0x\w+)", text)
+    assert len(made) == 2, text
+    assert re.search(rf"opcode=IBV_WR_SEND, .*, ah=ah \d+, remote_qpn={made[1]}, remote_qkey=0x11111111\}}", text), text
+    assert "=?" not in text, text
 
 
 if __name__ == "__main__":

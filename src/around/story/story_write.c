@@ -206,12 +206,11 @@ static void fill_port(struct facts_story *facts, struct writing *writing)
 static void write_story(FILE *out, struct writing *writing)
 {
     const struct story_qp *qp = &writing->told->qp;
-    const char *type = qp_type_name(qp->type);
     char host[HOST_NAME_MAX + 1] = "", own[GID_TEXT], peer[GID_TEXT];
     gethostname(host, sizeof host - 1);
     struct facts_story facts = {.host = host,
                                 .program = program_invocation_short_name,
-                                .type = type ? type : "?",
+                                .type = qp_type_word(qp->type),
                                 .state = words_state(qp->state),
                                 .fatal = qp->event};
     fact_put(&facts.pid, true, (uint64_t)getpid());

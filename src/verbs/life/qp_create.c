@@ -80,7 +80,7 @@ static uint32_t known_mask(void)
 
 static int refuse_type(enum ibv_qp_type type)
 {
-    if ((unsigned)type == QP_KIND_OF_DRIVERS)
+    if (qp_type_is_of_driver(type))
         return refuse(EOPNOTSUPP, REASON_QP_TYPE, "qp_type is %u", type);
     return refuse(EOPNOTSUPP, REASON_QP_TYPE_UNKNOWN, "qp_type is %u", type);
 }

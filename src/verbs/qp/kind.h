@@ -18,8 +18,6 @@ struct send_queue;
 
 enum { QP_STATES = IBV_QPS_ERR + 1 };
 
-enum { QP_KIND_OF_DRIVERS = 0xff }; /* the enum ibv_qp_type of all kinds that a driver's own call makes */
-
 /* A transition of a type. `required` and `optional` are masks of enum ibv_qp_attr_mask; a bit in neither is refused. */
 struct qp_transition {
     bool allowed;
