@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Errors of SRD: their codes of EFA (srd_errors.c), and their reasons in the log. Prints TAP."""
+import json
 import os
 import re
 import sys
@@ -64,6 +65,14 @@ def a_trace_names_the_type_and_the_receiver_of_each_message():
     assert len(made) == 2, text
     assert re.search(rf"opcode=IBV_WR_SEND, .*, ah=ah \d+, remote_qpn={made[1]}, remote_qkey=0x11111111\}}", text), text
     assert "=?" not in text, text
+
+
+def a_recording_says_that_it_leaves_them_out():
+    with tempfile.TemporaryDirectory() as folder:
+        _, text = _run(options=("--record", f"{folder}/recording"))
+        assert text.count("the recording leaves out queue pairs of type SRD") == 1, text
+        assert json.loads(expect(softverbs("replay", "--json", f"{folder}/recording")).stdout)["steps"] == []
+    assert "the recording leaves out" not in _run()[1]
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 #include "verbs/disturb/disturb.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
+#include "diag/log.h"
 #include "link/guard.h"
 #include "record/recorded.h"
 #include "record/recorder.h"
@@ -161,9 +163,27 @@ void qp_disturb(struct qp *qp)
     qp_judge_watch(qp);
 }
 
+/* Returns true of the first queue pair of each type in the process. */
+static bool is_first_of(const struct qp_kind *kind)
+{
+    static _Atomic uint32_t known;
+    uint32_t bit = 1;
+    for (const struct qp_kind *const *at = qp_kinds; *at && *at != kind; at++)
+        bit <<= 1;
+    return !(atomic_fetch_or(&known, bit) & bit);
+}
+
+/* Types with an engine of their own have doors for which the recorder has no line. */
 void qp_record(struct qp *qp)
 {
-    if (!recorder_is_on() || qp->kind->initialize_engine)
+    bool recordable = !qp->kind->initialize_engine;
+    if (!recorder_is_on())
+        return;
+    if (!recordable && is_first_of(qp->kind))
+        log_write(LOG_WARN,
+                  "the recording leaves out queue pairs of type %s: softverbs run --capture has their packets",
+                  qp->kind->name);
+    if (!recordable)
         return;
     qp_datapath(qp)->recorded = recorded_begin(qp_engine(qp), qp_owner(qp), &qp->number);
     qp_judge_watch(qp);
