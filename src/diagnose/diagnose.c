@@ -60,6 +60,7 @@ static const struct {
     OBJECT(receive, receive),
     OBJECT(memory, refused),
     OBJECT(too_short, short),
+    OBJECT(message, message),
     OBJECT_AT(peer_id, identifier, connection.peer_id),
     OBJECT_AT(record, connection, connection.record)};
 
@@ -246,7 +247,7 @@ static const struct {
     {                                                                                                                  \
 #name, offsetof(struct known, member)                                                                          \
     }
-    FLAG(faulty, faulty),           FLAG(heard, counts.heard),     FLAG(still, since.still),
+    FLAG(faulty, counts.faulty),    FLAG(heard, counts.heard),     FLAG(still, since.still),
     FLAG(unpolled, since.unpolled), FLAG(stuck, since.stuck),      FLAG(refused, since.refused),
     FLAG(naks, since.naks),         FLAG(peer_ended, asked.ended), FLAG(peer_stopped, asked.stopped)};
 

@@ -34,6 +34,8 @@ enum diagnosis_group {
     DIAGNOSE_STORY_END,      /* a story begins */
     DIAGNOSE_STORY_ATTEMPTS, /* how often the work of a story was tried */
     DIAGNOSE_STORY_FLUSHED,  /* what was flushed: each diagnosis that holds */
+    DIAGNOSE_MESSAGE_WAIT,   /* messages of SRD have not ended; `peer`: the queue pair with the receiver's number */
+    DIAGNOSE_MESSAGE,        /* a message of SRD failed, and its receiver's end has not refused it, or is not known */
     DIAGNOSE_RECEIVES,       /* the peer answered that it has no receive, until the retries were used up */
     DIAGNOSE_STORY_WAIT,     /* a story has no error; `unpolled`: completions of either end wait */
     DIAGNOSE_DROP,           /* `count` packets were dropped; `needed`: the bytes of a receive that were needed */
@@ -73,7 +75,8 @@ struct known_connection {
 
 struct known_counts {
     struct fact_number naks_got, naks_sent, timeouts;
-    bool heard; /* a packet of the peer has arrived, ever */
+    bool heard;  /* a packet of the peer has arrived, ever */
+    bool faulty; /* faults that were asked for lose packets */
 };
 
 /* The call that posts receives of an end. */
@@ -100,9 +103,10 @@ struct known {
     const struct facts_receive *receive;
     const struct facts_refused *memory;
     const struct facts_short *too_short;
-    const char *name;    /* the own process, as the sentence names it */
-    const char *process; /* the peer's process: "process 4711 (server)" */
-    const char *place;   /* where processes meet */
+    const struct facts_message *message; /* of SRD, which waits */
+    const char *name;                    /* the own process, as the sentence names it */
+    const char *process;                 /* the peer's process: "process 4711 (server)" */
+    const char *place;                   /* where processes meet */
     struct known_posting posting;
     const char *hint;  /* more of the cause */
     const char *words; /* another sentence, within this one */
@@ -111,7 +115,6 @@ struct known {
     struct fact_number count, needed, reason;
     enum diagnosis absence; /* why there are no facts of the peer */
     bool ended;             /* the process has ended, so the sentence is in the past tense */
-    bool faulty;            /* faults that were asked for lose packets */
     struct since since;
     struct known_connection connection;
     struct known_events events;

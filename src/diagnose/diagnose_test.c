@@ -114,7 +114,7 @@ static void begin_elsewhere(struct scene *scene)
 
 static void lose_packets(struct scene *scene)
 {
-    scene->known.faulty = true;
+    scene->known.counts.faulty = true;
 }
 
 static void do_nothing(struct scene *scene)
@@ -278,13 +278,6 @@ static void find_no_receive(struct scene *scene)
     scene->known.counts.naks_got = number(1);
 }
 
-static void find_receiver_unready(struct scene *scene)
-{
-    scene->own.unready_qp = number(0x33);
-    scene->known.since.stuck = true;
-    scene->known.counts.naks_got = number(4);
-}
-
 static void find_srq_empty(struct scene *scene)
 {
     find_no_receive(scene);
@@ -401,9 +394,6 @@ static const struct {
     {find_no_receive,
      "queue pair 0x21 sends, and its peer has no receive posted (ibv_post_recv): it answered 1 time that "
      "it is not ready"},
-    {find_receiver_unready,
-     "queue pair 0x21 has a message for queue pair 0x33, which has no receive posted (ibv_post_recv): it answered 4 "
-     "times that it is not ready"},
     {find_srq_empty, "queue pair 0x21 sends, and its peer's shared receive queue with handle 5 is empty "
                      "(ibv_post_srq_recv): it answered 1 time that it is not ready"},
     {lack_receive,
@@ -477,11 +467,14 @@ static const struct facts_refused unknown_key = {.key = {7, true}},
                                   swapped = {.key = {7, true}, .key_swapped = {true, true}},
                                   unbound = {.key = {7, true}, .size = {0, true}, .window = {true, true}};
 
+static const struct facts_short stays = {.wr_id = {5, true}, .room = {256, true}, .bytes = {512, true}};
+
 static const struct {
     struct facts_error error;
     uint64_t bytes;
     const struct facts_refused *memory;
     enum diagnosis diagnosis;
+    const struct facts_short *too_short;
 } refusals[] = {
     {{.name = "LOCAL_KEY_UNKNOWN"}, 0, &unknown_key, DIAGNOSIS_KEY_UNKNOWN},
     {{.name = "RECEIVE_KEY_UNKNOWN"}, 0, &unknown_key, DIAGNOSIS_KEY_UNKNOWN},
@@ -507,6 +500,12 @@ static const struct {
     {{.name = "QP_PERMISSION", .flags = "IBV_ACCESS_LOCAL_WRITE"}, 0, NULL, DIAGNOSIS_ACCESS_FLAGS},
     {{.name = "TOO_MANY_READS", .limit = {1, true}}, 0, NULL, DIAGNOSIS_MANY_READS},
     {{.name = "TOO_MANY_READS", .limit = {0, true}}, 0, NULL, DIAGNOSIS_NO_READS},
+    {{.name = "SENDER_UNADDRESSED", .subject = "packet"}, 0, NULL, DIAGNOSIS_NO_ADDRESS_HERE},
+    {{.name = "SENDER_UNADDRESSED", .subject = "send"}, 0, NULL, DIAGNOSIS_OTHER_REASON},
+    {{.name = "PACKET_QKEY", .qkey = {0, true}}, 0, NULL, DIAGNOSIS_OTHER_QKEY},
+    {{.name = "PACKET_QP_STATE", .subject = "packet", .state = "ERR"}, 0, NULL, DIAGNOSIS_IN_STATE},
+    {{.name = "FLUSHED", .peer_qp = {7, true}}, 0, NULL, DIAGNOSIS_ADDRESS_DESTROYED},
+    {{.name = "RECEIVE_TOO_SHORT"}, 512, NULL, DIAGNOSIS_MESSAGE_SHORT, &stays},
 };
 
 static void facts_of_one_object_have_their_cause(void **state)
@@ -519,8 +518,11 @@ static void facts_of_one_object_have_their_cause(void **state)
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         struct facts_error error = refusals[i].error;
         const struct facts_receive receive = {0};
-        const struct known known = {
-            .error = &error, .memory = refusals[i].memory, .receive = &receive, .count = number(refusals[i].bytes)};
+        const struct known known = {.error = &error,
+                                    .memory = refusals[i].memory,
+                                    .receive = &receive,
+                                    .too_short = refusals[i].too_short,
+                                    .count = number(refusals[i].bytes)};
         error.reason = number(1);
         assert_int_equal(diagnose(DIAGNOSE_REFUSAL, &known), refusals[i].diagnosis);
         seen[refusals[i].diagnosis] = true;
@@ -611,6 +613,7 @@ static void each_sentence_names_facts_that_there_are(void **state)
     struct facts_receive receive;
     struct facts_refused memory;
     struct facts_short too_short;
+    struct facts_message message;
     struct facts_process partner;
     char text[DIAGNOSE_ROOM];
     begin(&scene);
@@ -620,6 +623,7 @@ static void each_sentence_names_facts_that_there_are(void **state)
     fill(&facts_of_receive, &receive);
     fill(&facts_of_refused, &memory);
     fill(&facts_of_short, &too_short);
+    fill(&facts_of_message, &message);
     fill(&facts_of_qp, &scene.own);
     fill(&facts_of_qp, &scene.peer);
     fill(&facts_of_cq, &scene.cq);
@@ -636,6 +640,7 @@ static void each_sentence_names_facts_that_there_are(void **state)
     scene.known.receive = &receive;
     scene.known.memory = &memory;
     scene.known.too_short = &too_short;
+    scene.known.message = &message;
     scene.known.name = "text";
     scene.known.needed = scene.known.reason = number(3);
     scene.known.words = scene.known.hint = "text";

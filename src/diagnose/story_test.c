@@ -369,6 +369,40 @@ static void what_the_peer_lacks_has_its_sentence(void **state)
     }
 }
 
+/* --- messages of SRD that wait or failed */
+
+static const struct {
+    enum diagnosis_group group;
+    const char *state, *reason, *peer; /* peer: its state; NULL: it is not known */
+    bool unready, far;
+    enum diagnosis diagnosis;
+} messages[] = {
+    {DIAGNOSE_MESSAGE_WAIT, "RTS", .unready = true, .diagnosis = DIAGNOSIS_MESSAGE_STARVES},
+    {DIAGNOSE_MESSAGE_WAIT, "RTS", .diagnosis = DIAGNOSIS_MESSAGE_UNANSWERED},
+    {DIAGNOSE_MESSAGE_WAIT, "SQD", .diagnosis = DIAGNOSIS_MESSAGE_HELD},
+    {DIAGNOSE_MESSAGE_WAIT, "ERR", .diagnosis = DIAGNOSIS_NOTHING},
+    {DIAGNOSE_MESSAGE, "RTS", "PEER_NO_QP", .far = true, .diagnosis = DIAGNOSIS_MESSAGE_FAR},
+    {DIAGNOSE_MESSAGE, "RTS", "PEER_NO_QP", "INIT", .diagnosis = DIAGNOSIS_MESSAGE_IN_STATE},
+    {DIAGNOSE_MESSAGE, "RTS", "PEER_NO_QP", "RTS", .diagnosis = DIAGNOSIS_NOTHING},
+    {DIAGNOSE_MESSAGE, "RTS", "PEER_NO_QP", .diagnosis = DIAGNOSIS_MESSAGE_FOR_NOBODY},
+    {DIAGNOSE_MESSAGE, "RTS", "REMOTE_ACCESS", .diagnosis = DIAGNOSIS_MESSAGE_UNSEEN},
+    {DIAGNOSE_MESSAGE, "RTS", "REMOTE_ACCESS", "RTS", .diagnosis = DIAGNOSIS_NOTHING},
+    {DIAGNOSE_MESSAGE, "RTS", "LOCAL_KEY_UNKNOWN", .diagnosis = DIAGNOSIS_NOTHING},
+};
+
+static void messages_have_their_cause(void **state)
+{
+    for (size_t i = 0; i < sizeof messages / sizeof *messages; i++) {
+        const struct facts_qp own = {.state = messages[i].state}, peer = {.state = messages[i].peer};
+        const struct facts_message message = {.not_ready = {messages[i].unready, true}};
+        const struct facts_error error = {.name = messages[i].reason, .network = {messages[i].far, messages[i].far}};
+        const struct known known = {
+            .own = &own, .peer = messages[i].peer ? &peer : NULL, .message = &message, .error = &error};
+        assert_int_equal(diagnose(messages[i].group, &known), messages[i].diagnosis);
+        seen[messages[i].diagnosis] = true;
+    }
+}
+
 /* As in diagnose_test.c. */
 static void each_cause_has_a_case(void **state)
 {
@@ -384,4 +418,5 @@ static void each_cause_has_a_case(void **state)
 
 TESTS(processes_have_their_cause, identifiers_have_their_cause, quiet_identifiers_have_their_cause,
       listeners_have_their_sentence, events_of_a_connection_have_their_cause, each_part_of_a_story_has_its_sentence,
-      what_the_peer_lacks_has_its_sentence, each_that_holds_of_a_group_is_found, each_cause_has_a_case)
+      what_the_peer_lacks_has_its_sentence, messages_have_their_cause, each_that_holds_of_a_group_is_found,
+      each_cause_has_a_case)

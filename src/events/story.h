@@ -66,14 +66,39 @@ struct story_short {
     bool known;           /* there was such a receive */
 };
 
+enum { STORY_MESSAGES = 8 };
+
+/* SRD: a message that failed, or that this end refused: the first of its peer and reason. */
+struct story_message {
+    struct story_error error;
+    struct story_short too_short; /* the receive that the message met, which stays posted */
+    uint8_t gid[16];              /* of the peer; of all zeros: not known */
+    uint32_t peer;                /* its queue pair */
+    uint32_t times;               /* messages of this peer and reason */
+    uint32_t vendor;              /* the completion's vendor_err */
+    uint32_t qkey;                /* of a message that was refused for it */
+    uint8_t state;                /* enum ibv_qp_state of the end that refused for it */
+    bool remote;                  /* the peer is on another host */
+};
+
+/* An error of SRD ends one message, so there may be several errors. */
+struct story_messages {
+    struct story_message list[STORY_MESSAGES];
+    uint32_t count;
+    uint32_t others; /* messages that have no place in the list */
+    uint32_t all;
+};
+
 struct story {
     struct story_record records[STORY_RECORDS];
-    bool kept;             /* the story is in a file, for when the process has ended */
-    bool kept_waiting;     /* it was kept while the queue pair had no error, and waited */
-    uint32_t kept_flushed; /* the work that had been flushed when it was kept */
+    bool kept;         /* the story is in a file, for when the process has ended */
+    bool kept_waiting; /* it was kept while the queue pair had no error, and waited */
+    uint32_t
+        kept_flushed; /* the work that had been flushed when it was kept, and the messages of SRD that had failed */
     struct story_memory memory;
     struct story_error error;
     struct story_short too_short;
+    struct story_messages *failed, *refused; /* of SRD; NULL: no message */
 };
 
 /* The records since the last block of STORY_RECENT: among thousands of queue pairs each story is a separate page, whose

@@ -129,6 +129,10 @@ void traffic_settle(struct traffic_flow *flow)
 
 void traffic_release(struct traffic_flow *flow)
 {
+    if (flow->story) {
+        free(flow->story->failed);
+        free(flow->story->refused);
+    }
     free(flow->story);
     if (flow->recent)
         free((char *)flow->recent - flow->before_records);

@@ -120,6 +120,9 @@ struct owner_operations {
      * receiver does. */
     bool (*is_slow)(struct engine_owner *, const struct send_wqe *);
 
+    /* SRD: reports that the message of a packet was refused, as its sender will learn. NULL: it is not reported. */
+    void (*refused)(struct engine_owner *, const struct packet *, enum reason);
+
     /* Reports that a packet was dropped or refused, for counters, logs and the capture. */
     void (*dropped)(struct engine_owner *, const struct packet *, enum reason);
 };

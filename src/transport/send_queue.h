@@ -77,6 +77,15 @@ static inline uint32_t send_queue_when(nanos now)
     return (uint32_t)(now >> 20);
 }
 
+/* How long ago work was posted: the work keeps only some bits of that time, and the clock of posts may be some
+ * milliseconds before the exact one (clock_about_now). */
+static inline nanos send_queue_since(const struct send_wqe *work, nanos now)
+{
+    enum { AHEAD = 64 };
+    uint32_t before = send_queue_when(now) - work->posted;
+    return before > UINT32_MAX - AHEAD ? 0 : (nanos)before << 20;
+}
+
 /* A ring of slots of one size. Positions count up for ever; the slot is position % capacity. */
 struct send_queue {
     uint8_t *memory;   /* capacity * stride bytes, 8-aligned, the owner's */

@@ -57,6 +57,43 @@ void explanation_diagnose(struct explanation *explanation, json_int_t when, enum
                         diagnose_sentence(diagnosis, known, text, sizeof text));
 }
 
+const char *explanation_cause(const struct story_end *end, uint64_t sent, char text[DIAGNOSE_ROOM])
+{
+    struct known known = explanation_known(end, NULL);
+    known.count = (struct fact_number){sent, true};
+    if (end->memory.gone.known) /* milliseconds from the end of the memory to the error */
+        known.count.value = (end->error.time.value - end->memory.gone.value) / 1000000;
+    diagnose_words(diagnose(DIAGNOSE_REFUSAL, &known), &known, text, DIAGNOSE_ROOM);
+    size_t length = strlen(text);
+    if (length && text[length - 1] == '.')
+        text[length - 1] = 0;
+    return text;
+}
+
+void explanation_refusal(struct explanation *explanation, const struct story_end *end, const struct story_end *sender)
+{
+    char detail[DIAGNOSE_ROOM];
+    struct known known = explanation_known(end, sender);
+    known.words = explanation_cause(end, sender ? sender->error.length.value : 0, detail);
+    known.hint = sender ? "it" : end->error.operation;
+    explanation_diagnose(explanation, (json_int_t)end->error.time.value, DIAGNOSIS_REFUSED_REQUEST, &known);
+    known.words = NULL;
+    if (known.receive)
+        explanation_diagnose(explanation, 0, DIAGNOSIS_RECEIVE_COMPLETED, &known);
+}
+
+bool explanation_names_memory(const char *opcode)
+{
+    return strstr(opcode, "RDMA") || strstr(opcode, "ATOMIC") || strstr(opcode, "FLUSH");
+}
+
+void explanation_reason(struct explanation *explanation, unsigned reason)
+{
+    const struct known known = {.reason = {reason, true}};
+    if (reason)
+        explanation_diagnose(explanation, 0, DIAGNOSIS_EXPLAINED, &known);
+}
+
 bool explanation_first(struct explanation *explanation, enum diagnosis_group group, const struct known *known)
 {
     enum diagnosis diagnosis = diagnose(group, known);

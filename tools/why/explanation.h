@@ -43,3 +43,17 @@ bool explanation_read(const void *records, size_t i, struct known_record *);
 
 /* "client (4711)". Returns `name`. */
 const char *explanation_name_process(const char *program, uint64_t pid, char name[EXPLANATION_NAME]);
+
+/* Writes the cause of the end's error, with numbers where they are known. `sent`: bytes of the message, as its sender
+ * says; 0: not known. Returns `text`. */
+const char *explanation_cause(const struct story_end *, uint64_t sent, char text[DIAGNOSE_ROOM]);
+
+/* Adds that the end refused a request, and what became of its receive. `sender`: the end that sent it; NULL: not
+ * known. */
+void explanation_refusal(struct explanation *, const struct story_end *, const struct story_end *sender);
+
+/* Returns whether work of this operation names memory of the peer. */
+bool explanation_names_memory(const char *opcode);
+
+/* Adds that `softverbs explain` knows more of the reason; 0: nothing failed. */
+void explanation_reason(struct explanation *, unsigned reason);

@@ -237,6 +237,37 @@ static struct line find_stranger(const struct sources *sources, const struct fac
     return (struct line){0};
 }
 
+/* -- SRD: each message that failed names its receiver */
+
+static bool has_end(const json_t *ends, uint64_t qp)
+{
+    struct story_end end;
+    for (size_t i = 0; i < json_array_size(ends); i++)
+        if (story_end_read(&end, json_array_get(ends, i)) && end.story.qp.value == qp)
+            return true;
+    return false;
+}
+
+enum { RECEIVERS = 8 }; /* as many messages as the library keeps: each may ask all processes */
+
+/* The ends on this host that the messages were for: also of live processes where only ended ones were asked for. */
+static json_t *find_receivers(const struct sources *sources, const struct facts_story *own, bool ask)
+{
+    struct facts_error error;
+    json_t *ends = json_array();
+    for (size_t i = 0; i < RECEIVERS && facts_read_at(&facts_of_error, &own->failed, i, &error); i++) {
+        const struct wanted wanted = {.qp = error.peer_qp.value};
+        if (!wanted.qp || facts_is(&error.network) || has_end(ends, wanted.qp))
+            continue;
+        struct line found = find(sources, &wanted, ask);
+        found = found.json || ask ? found : find(sources, &wanted, true);
+        if (found.json && !strcmp(facts_text(found.end.story.type), facts_text(own->type)))
+            json_array_append(ends, found.json);
+        json_decref(found.json);
+    }
+    return ends;
+}
+
 /* -- XRC: the process whose shared receive queue a message names executes the message in place of the
  * process that has the queue pair */
 
@@ -278,8 +309,9 @@ static void mark(struct lines *lines, const struct line *told)
         line->told |= line->end.story.qp.value == end->qp.value && line->end.story.pid.value == end->pid.value;
 }
 
+/* The receivers of messages of SRD have stories of their own, too. */
 static json_t *list_ends(struct sources *sources, const struct line *own, const struct line *peer,
-                         const struct line *substitute)
+                         const struct line *substitute, json_t *receivers)
 {
     json_t *ends = json_array();
     const struct line *const all[] = {own, peer, substitute};
@@ -288,6 +320,9 @@ static json_t *list_ends(struct sources *sources, const struct line *own, const 
         mark(&sources->named, all[i]);
         mark(&sources->kept, all[i]);
     }
+    for (size_t i = 0; i < json_array_size(receivers); i++)
+        if (json_array_get(receivers, i) != own->json)
+            json_array_append(ends, json_array_get(receivers, i));
     return ends;
 }
 
@@ -300,12 +335,14 @@ static json_t *join(struct sources *sources, const struct line *own, bool ask)
     struct line stranger = alone ? find_stranger(sources, story) : (struct line){0};
     json_t *processes =
         alone && sources->directory && !stranger.json ? reports_collect(sources->directory, why, sizeof why) : NULL;
-    struct story_ends known = {own->json, peer.json, substitute.json, stranger.json, processes};
-    json_t *joined = json_pack("{s:o, s:o, s:i}", "ends", list_ends(sources, own, &peer, &substitute), "sentences",
-                               story_sentences(&known), "reason", (int)story_reason(&known));
+    json_t *receivers = find_receivers(sources, story, ask);
+    struct story_ends known = {own->json, peer.json, substitute.json, stranger.json, receivers, processes};
+    json_t *joined = json_pack("{s:o, s:o, s:i}", "ends", list_ends(sources, own, &peer, &substitute, receivers),
+                               "sentences", story_sentences(&known), "reason", (int)story_reason(&known));
     json_decref(peer.json);
     json_decref(substitute.json);
     json_decref(stranger.json);
+    json_decref(receivers);
     json_decref(processes);
     return joined;
 }

@@ -5,6 +5,14 @@
 
 #include "facts/record.h"
 
+static bool read_error(struct story_end *room, const json_t *error)
+{
+    bool read = facts_read(&facts_of_error, error, &room->error);
+    facts_read(&facts_of_receive, facts_json(&room->error.receive), &room->receive);
+    facts_read(&facts_of_refused, facts_json(&room->error.memory), &room->memory);
+    return read;
+}
+
 const struct story_end *story_end_read(struct story_end *room, const json_t *json)
 {
     memset(room, 0, sizeof *room);
@@ -14,11 +22,21 @@ const struct story_end *story_end_read(struct story_end *room, const json_t *jso
     room->qp.number = room->story.qp;
     room->qp.port_down = room->story.port_down;
     snprintf(room->name, sizeof room->name, "%.40s (%d)", facts_text(room->story.program), (int)room->story.pid.value);
-    facts_read(&facts_of_error, facts_json(&room->story.error), &room->error);
-    facts_read(&facts_of_receive, facts_json(&room->error.receive), &room->receive);
-    facts_read(&facts_of_refused, facts_json(&room->error.memory), &room->memory);
+    read_error(room, facts_json(&room->story.error));
     facts_read(&facts_of_short, facts_json(&room->story.too_short), &room->too_short);
     return room;
+}
+
+const struct story_end *story_end_with(struct story_end *room, const struct story_end *end, const json_t *error)
+{
+    *room = *end;
+    memset(&room->error, 0, sizeof room->error);
+    memset(&room->receive, 0, sizeof room->receive);
+    memset(&room->memory, 0, sizeof room->memory);
+    memset(&room->too_short, 0, sizeof room->too_short);
+    bool read = read_error(room, error);
+    facts_read(&facts_of_short, facts_json(&room->error.too_short), &room->too_short);
+    return read ? room : NULL;
 }
 
 unsigned story_end_reason(const struct story_end *end)

@@ -20,6 +20,10 @@ struct story_end {
  * is NULL, or facts_read refuses it. */
 const struct story_end *story_end_read(struct story_end *room, const json_t *json);
 
+/* Puts into `room` the end as if the object of JSON (Failure) were its error. Returns `room`; NULL: facts_read refuses
+ * it. */
+const struct story_end *story_end_with(struct story_end *room, const struct story_end *, const json_t *error);
+
 /* The reason of the end's first error; 0: no error. `end` may be NULL. */
 unsigned story_end_reason(const struct story_end *end);
 

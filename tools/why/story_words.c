@@ -9,23 +9,8 @@
 #include "why/adapter.h"
 #include "why/explanation.h"
 #include "why/silence.h"
+#include "why/srd/messages.h"
 #include "why/substitute.h"
-
-/* -- the cause of an error, with numbers where they are known */
-
-/* `sent`: bytes of the message, as its sender says; 0: not known. */
-static const char *describe(const struct story_end *end, uint64_t sent, char text[DIAGNOSE_ROOM])
-{
-    struct known known = explanation_known(end, NULL);
-    known.count = (struct fact_number){sent, true};
-    if (end->memory.gone.known) /* milliseconds from the end of the memory to the error */
-        known.count.value = (end->error.time.value - end->memory.gone.value) / 1000000;
-    diagnose_words(diagnose(DIAGNOSE_REFUSAL, &known), &known, text, DIAGNOSE_ROOM);
-    size_t length = strlen(text);
-    if (length && text[length - 1] == '.')
-        text[length - 1] = 0;
-    return text;
-}
 
 /* -- the parts of a story */
 
@@ -53,27 +38,9 @@ static json_int_t posted_at(const struct story_end *end, const struct story_end 
     return refused && refused < posted ? refused : posted;
 }
 
-/* Returns whether work of this operation names memory of the peer. */
-static bool names_memory(const char *opcode)
-{
-    return strstr(opcode, "RDMA") || strstr(opcode, "ATOMIC") || strstr(opcode, "FLUSH");
-}
-
 static json_int_t time_of(const struct story_end *end)
 {
     return (json_int_t)end->error.time.value;
-}
-
-static void tell_refusal(struct explanation *explanation, const struct story_end *end, const struct story_end *sender)
-{
-    char detail[DIAGNOSE_ROOM];
-    struct known known = explanation_known(end, sender);
-    known.words = describe(end, sender ? sender->error.length.value : 0, detail);
-    known.hint = sender ? "it" : end->error.operation;
-    explanation_diagnose(explanation, time_of(end), DIAGNOSIS_REFUSED_REQUEST, &known);
-    known.words = NULL;
-    if (known.receive)
-        explanation_diagnose(explanation, 0, DIAGNOSIS_RECEIVE_COMPLETED, &known);
 }
 
 static bool is_of_silence(unsigned reason)
@@ -103,7 +70,7 @@ static void tell_completion(struct explanation *explanation, const struct story_
     char detail[DIAGNOSE_ROOM];
     struct known known = explanation_known(end, other);
     if (!is_refused_there(end, other) && !is_of_attempts(story_end_reason(end)))
-        known.words = end->error.cause ? end->error.cause : describe(end, 0, detail);
+        known.words = end->error.cause ? end->error.cause : explanation_cause(end, 0, detail);
     explanation_diagnose(explanation, time_of(end), DIAGNOSIS_SEND_COMPLETED, &known);
 }
 
@@ -127,11 +94,11 @@ static void tell_send(struct explanation *explanation, const struct story_end *e
 {
     struct known known = explanation_known(end, other);
     const struct story_end *refusing = is_refused_there(end, other) ? other : NULL;
-    bool names = names_memory(facts_text(end->error.opcode));
+    bool names = explanation_names_memory(facts_text(end->error.opcode));
     explanation_diagnose(explanation, posted_at(end, refusing), names ? DIAGNOSIS_POSTED_TO_MEMORY : DIAGNOSIS_POSTED,
                          &known);
     if (refusing)
-        tell_refusal(explanation, other, end);
+        explanation_refusal(explanation, other, end);
     explanation_first(explanation, DIAGNOSE_STORY_ATTEMPTS, &known);
     if (is_of_silence(story_end_reason(end)))
         silence_tell(explanation, end, other);
@@ -145,7 +112,7 @@ static void tell_receive(struct explanation *explanation, const struct story_end
     char detail[DIAGNOSE_ROOM], words[DIAGNOSE_ROOM];
     struct known known = explanation_known(end, NULL);
     known.words = words;
-    snprintf(words, sizeof words, "%.900s (reason %u)", describe(end, 0, detail), story_end_reason(end));
+    snprintf(words, sizeof words, "%.900s (reason %u)", explanation_cause(end, 0, detail), story_end_reason(end));
     explanation_diagnose(explanation, time_of(end), DIAGNOSIS_RECEIVE_COMPLETED, &known);
 }
 
@@ -153,7 +120,7 @@ static void tell_fault(struct explanation *explanation, const struct story_end *
 {
     char detail[DIAGNOSE_ROOM];
     struct known known = explanation_known(end, NULL);
-    known.words = describe(end, 0, detail);
+    known.words = explanation_cause(end, 0, detail);
     explanation_diagnose(explanation, time_of(end), DIAGNOSIS_QP_FAILED, &known);
 }
 
@@ -164,7 +131,7 @@ static void tell_error(struct explanation *explanation, const struct story_end *
     if (!strcmp(subject, "send"))
         tell_send(explanation, end, other);
     else if (!strcmp(subject, "packet"))
-        tell_refusal(explanation, end, NULL);
+        explanation_refusal(explanation, end, NULL);
     else if (!strcmp(subject, "receive"))
         tell_receive(explanation, end);
     else
@@ -325,6 +292,8 @@ unsigned story_reason(const struct story_ends *ends)
 {
     struct read_ends read;
     read_ends(&read, ends);
+    if (messages_are_of(read.own))
+        return messages_reason(read.own, ends->receivers);
     substitute_act(&read.own, &read.peer, read.substitute);
     return reason_of(read.own, read.peer);
 }
@@ -340,9 +309,7 @@ static void tell_rules(struct explanation *explanation, const struct story_end *
 
 static void tell_more(struct explanation *explanation)
 {
-    struct known known = {.reason = {reason_of(explanation->own, explanation->peer), true}};
-    if (known.reason.value)
-        explanation_diagnose(explanation, 0, DIAGNOSIS_EXPLAINED, &known);
+    explanation_reason(explanation, reason_of(explanation->own, explanation->peer));
 }
 
 /* The sender's end has the whole of the refused request. Otherwise each end has a separate error, and the first error
@@ -359,6 +326,16 @@ static void tell_errors(struct explanation *explanation, const struct story_end 
         if (story_end_reason(second))
             tell_error(explanation, second, first);
     }
+}
+
+/* The story of a queue pair whose errors end single messages. */
+static void tell_messages(struct explanation *explanation, const json_t *receivers)
+{
+    tell_ends(explanation);
+    messages_tell(explanation, receivers);
+    tell_flushed(explanation, explanation->own);
+    tell_rules(explanation, explanation->own);
+    messages_explain(explanation, receivers);
 }
 
 static void tell_story(struct explanation *explanation, const struct story_end *substitute)
@@ -392,7 +369,10 @@ json_t *story_sentences(const struct story_ends *ends)
                                       .stranger = read.stranger,
                                       .processes = ends->processes ? &seen : NULL,
                                       .list = json_array()};
-    tell_story(&explanation, read.substitute);
+    if (messages_are_of(read.own))
+        tell_messages(&explanation, ends->receivers);
+    else
+        tell_story(&explanation, read.substitute);
     seen_end(&seen);
     return explanation.list;
 }

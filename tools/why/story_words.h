@@ -9,6 +9,7 @@ struct story_ends {
     const json_t *substitute; /* XRC: the end of a third process, whose shared receive queue messages name; NULL: it
                                * does not exist, or nothing is known of it */
     const json_t *stranger;   /* an end with the number of the peer, connected with another; NULL: not known */
+    const json_t *receivers;  /* SRD: an array of the ends that its messages were for; NULL: no end is known */
     const json_t *processes;  /* reports of the directory (reports_collect) if the peer is not known; NULL: not known */
 };
 

@@ -72,7 +72,8 @@ static void compare(struct known *known, const struct facts_qp *before)
     if (!before)
         return;
     known->since.still = json_equal(facts_json(&own->traffic), facts_json(&before->traffic));
-    known->since.stuck = is_same(&own->oldest_psn, &before->oldest_psn) || is_same(&own->messages_ended, &before->messages_ended);
+    known->since.stuck =
+        is_same(&own->oldest_psn, &before->oldest_psn) || is_same(&own->messages_ended, &before->messages_ended);
     known->since.refused =
         facts_is(&own->not_ready) || seen_count(&before->traffic, EVENT_RNR_RECEIVED) < known->counts.naks_got.value;
     known->since.naks = seen_count(&before->traffic, EVENT_RNR_SENT) < known->counts.naks_sent.value &&
@@ -105,6 +106,20 @@ static const struct facts_identifier *id_of(const struct seen_process *process, 
     return process->identifier_count ? process->identifiers : NULL;
 }
 
+/* Adds a sentence about the messages of SRD for each receiver, if no message has ended since the earlier look, or the
+ * oldest has waited for a second. */
+static bool judge_messages(struct look *look, const struct known *of)
+{
+    struct facts_message message;
+    struct known known = *of;
+    bool waits = false;
+    known.message = &message;
+    for (size_t i = 0; facts_read_at(&facts_of_message, &of->own->messages, i, &message); i++)
+        if (known.since.stuck || message.seconds.value)
+            waits |= explanation_first(&look->explanation, DIAGNOSE_MESSAGE_WAIT, &known);
+    return waits;
+}
+
 static void judge_qp(struct look *look, const struct facts_qp *own)
 {
     char name[EXPLANATION_NAME], words[DIAGNOSE_ROOM];
@@ -117,13 +132,14 @@ static void judge_qp(struct look *look, const struct facts_qp *own)
     known.counts.naks_sent = count_of(own, EVENT_RNR_SENT);
     known.counts.timeouts = count_of(own, EVENT_ACK_TIMEOUT);
     known.counts.heard = !own->traffic.of || seen_count(&own->traffic, EVENT_PACKET_RECEIVED);
-    known.faulty = seen_count(&own->traffic, EVENT_FRAME_LOST);
+    known.counts.faulty = seen_count(&own->traffic, EVENT_FRAME_LOST);
     count_losses(&known);
     compare(&known, seen_qp(look->before, own->number.value));
     find_peer(look, &known, name);
     known.posting.own = known.srq ? "ibv_post_srq_recv" : "ibv_post_recv";
     known.posting.peer = known.peer_srq ? "ibv_post_srq_recv" : "ibv_post_recv";
-    explanation_diagnose(&look->explanation, 0, diagnose_wait(&known, words), &known);
+    if (!judge_messages(look, &known))
+        explanation_diagnose(&look->explanation, 0, diagnose_wait(&known, words), &known);
 }
 
 static void judge_cq(struct look *look, const struct facts_cq *cq)

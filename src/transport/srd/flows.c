@@ -232,14 +232,8 @@ void srd_flows_each(struct srd *srd, void (*visit)(struct srd *, struct srd_flow
             visit(srd, container_of(entry, struct srd_flow, by_receiver), argument);
 }
 
-uint32_t srd_flows_busy(const struct srd *srd)
+bool srd_flows_are_busy(const struct srd *srd, const struct send_wqe *work)
 {
-    const struct hash *hash = &srd->requester->receivers;
-    for (uint64_t bucket = 0; hash->buckets && bucket <= hash->mask; bucket++)
-        for (struct hash_entry *entry = hash->buckets[bucket]; entry; entry = entry->next) {
-            const struct srd_flow *flow = container_of(entry, struct srd_flow, by_receiver);
-            if (flow->busy.any)
-                return flow->receiver;
-        }
-    return 0;
+    const struct srd_flow *flow = find_known(srd, work);
+    return flow && flow->busy.any;
 }

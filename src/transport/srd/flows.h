@@ -39,8 +39,8 @@ void srd_flows_append(struct srd *, struct srd_works *, uint32_t position);
 uint32_t srd_flows_take(struct srd *, struct srd_works *);
 void srd_flows_remove(struct srd *, struct srd_works *, uint32_t position);
 
-/* The receiver of a flow whose work waits for a receive; or 0. */
-uint32_t srd_flows_busy(const struct srd *);
+/* Returns true if work for the receiver of this work waits for a receive. */
+bool srd_flows_are_busy(const struct srd *, const struct send_wqe *);
 
 /* Calls `visit` for each flow. It may change the flow, but remove none. */
 void srd_flows_each(struct srd *, void (*visit)(struct srd *, struct srd_flow *, const void *), const void *argument);

@@ -203,9 +203,28 @@ size_t srd_first_room(void)
     return sizeof(struct srd_state);
 }
 
+/* Adds a message to those of its receiver. */
+static void describe_work(const struct srd *srd, const struct send_wqe *work, struct engine_messages *messages)
+{
+    uint32_t i = 0;
+    for (; i < messages->receivers; i++) {
+        const struct send_wqe *oldest = messages->waiting[i].oldest;
+        if (oldest->remote_qp == work->remote_qp && oldest->swap == work->swap)
+            break;
+    }
+    if (i < messages->receivers)
+        messages->waiting[i].count++;
+    else if (i < ENGINE_WAITING)
+        messages->waiting[messages->receivers++] = (struct engine_waiting){work, 1, srd_flows_are_busy(srd, work)};
+}
+
 void srd_describe(const struct srd *srd, struct engine_messages *messages)
 {
-    *messages = (struct engine_messages){srd_flows_busy(srd), srd->requester->ended};
+    const struct send_queue *queue = &srd->common.queue;
+    *messages = (struct engine_messages){.ended = srd->requester->ended};
+    for (uint32_t at = queue->head; at != queue->tail; at++)
+        if (srd_work_is_live(srd, at))
+            describe_work(srd, send_queue_at(queue, at), messages);
 }
 
 const struct unreliable_operations srd_operations = {

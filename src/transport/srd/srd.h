@@ -156,9 +156,19 @@ struct srd {
     struct srd_responder *responder;
 };
 
+enum { ENGINE_WAITING = 4 };
+
+/* The messages for one receiver that have not ended. */
+struct engine_waiting {
+    const struct send_wqe *oldest;
+    uint32_t count;
+    bool unready; /* the receiver had no receive for some of them */
+};
+
 struct engine_messages {
-    uint32_t unready; /* a queue pair that had no receive for a message, which waits; or 0 */
-    uint32_t ended;   /* messages that have ended since the reset */
+    struct engine_waiting waiting[ENGINE_WAITING]; /* of the receivers of the oldest messages */
+    uint32_t receivers;                            /* of `waiting` */
+    uint32_t ended;                                /* messages that have ended since the reset */
 };
 
 /* Where the next packet goes: to the address handle of a work request, or back to a source. */

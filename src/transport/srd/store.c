@@ -2,10 +2,12 @@
 
 #include "transport/scatter.h"
 
-/* The sender gets the status; this end's log has the reason. */
-static uint8_t refuse_message(struct srd *srd, const struct packet *packet, uint8_t status, enum reason reason)
+/* Reports a message that is refused; returns the status that its sender gets. */
+static uint8_t refuse_message(struct srd *srd, const struct packet *packet, enum reason reason, uint8_t status)
 {
-    srd->common.owner->operations->dropped(srd->common.owner, packet, reason);
+    struct engine_owner *owner = srd->common.owner;
+    if (owner->operations->refused)
+        owner->operations->refused(owner, packet, reason);
     return status;
 }
 
@@ -16,9 +18,16 @@ static bool knows_sender(struct srd *srd, const struct packet *packet)
     return !owner->operations->knows || owner->operations->knows(owner, packet);
 }
 
+/* The same with a line of this end's log, of what nothing else logs. */
+static uint8_t refuse_aloud(struct srd *srd, const struct packet *packet, enum reason reason, uint8_t status)
+{
+    srd->common.owner->operations->dropped(srd->common.owner, packet, reason);
+    return refuse_message(srd, packet, reason, status);
+}
+
 static uint8_t refuse_stranger(struct srd *srd, const struct packet *packet)
 {
-    return refuse_message(srd, packet, SRD_NO_ADDRESS, REASON_SENDER_UNADDRESSED);
+    return refuse_aloud(srd, packet, REASON_SENDER_UNADDRESSED, SRD_NO_ADDRESS);
 }
 
 /* Finds the memory of a READ or WRITE; nothing for no bytes. */
@@ -29,9 +38,10 @@ static uint8_t find_memory(struct srd *srd, const struct packet *packet, uint32_
     if (!knows_sender(srd, packet))
         return refuse_stranger(srd, packet);
     *memory = (struct iovec){NULL, 0};
-    if (length && owner->operations->remote_memory(owner, packet->rkey, packet->address, length, access, memory))
-        return SRD_NO_ACCESS;
-    return SRD_DONE;
+    enum reason reason =
+        length ? owner->operations->remote_memory(owner, packet->rkey, packet->address, length, access, memory)
+               : REASON_NONE;
+    return reason ? refuse_message(srd, packet, reason, SRD_NO_ACCESS) : SRD_DONE;
 }
 
 static uint8_t write_data(struct srd *srd, const struct packet *packet)
@@ -51,9 +61,8 @@ static uint8_t take_receive(struct srd *srd, const struct packet *packet, uint64
     *receive = srd->common.owner->operations->take_receive(srd->common.owner, packet, least);
     if (!*receive)
         return SRD_NO_RECEIVE;
-    if (*receive == &receive_too_short)
-        return refuse_message(srd, packet, SRD_TOO_LONG, REASON_RECEIVE_TOO_SHORT);
-    return SRD_DONE;
+    return *receive == &receive_too_short ? refuse_aloud(srd, packet, REASON_RECEIVE_TOO_SHORT, SRD_TOO_LONG)
+                                          : SRD_DONE;
 }
 
 static void give_message(struct srd *srd, const struct recv_wqe *receive, const struct packet *packet, bool written)
@@ -77,6 +86,7 @@ static uint8_t fail_receive(struct srd *srd, const struct recv_wqe *receive, con
 {
     const struct recv_cqe arrival = {
         .status = IBV_WC_LOC_PROT_ERR, .reason = reason, .opcode = IBV_WC_RECV, .packet = packet};
+    refuse_message(srd, packet, reason, SRD_TOO_LONG);
     srd->common.owner->operations->received(srd->common.owner, receive, &arrival);
     return SRD_TOO_LONG;
 }

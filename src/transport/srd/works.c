@@ -98,8 +98,8 @@ static void advance_head(struct srd *srd)
 static void mark_ended(struct srd *srd, uint32_t position, enum ibv_wc_status status, enum reason reason)
 {
     struct send_wqe *work = place_of(srd, position);
+    work->started = true; /* before the owner looks at what has not ended (srd_describe) */
     srd->common.owner->operations->sent(srd->common.owner, work, status, reason);
-    work->started = true;
     srd->requester->ended++;
     srd->requester->holes++;
     advance_head(srd);

@@ -1,5 +1,7 @@
 #include "verbs/ask/qp_flight.h"
 
+#include "base/read_clock.h"
+#include "events/words.h"
 #include "facts/fill.h"
 #include "transport/engine/flight.h"
 #include "verbs/qp/qp_datapath.h"
@@ -25,12 +27,41 @@ static void fill_reliable(struct facts_qp *facts, const struct qp *qp)
         fact_put(&facts->window, true, flight_window(engine));
 }
 
+static void write_message(FILE *out, const struct engine_waiting *waiting)
+{
+    const struct send_wqe *work = waiting->oldest;
+    nanos now = read_clock(CLOCK_MONOTONIC);
+    struct facts_message facts = {.opcode = words_opcode(send_wqe_posted_opcode(work))};
+    fact_put(&facts.peer_qp, true, work->remote_qp);
+    fact_put(&facts.count, true, waiting->count);
+    fact_put(&facts.wr_id, true, work->id);
+    fact_put(&facts.length, true, work->length);
+    fact_put(&facts.seconds, true, send_queue_since(work, now) / NANOS_SECOND);
+    fact_put_flag(&facts.not_ready, waiting->unready, true);
+    facts_write(out, &facts_of_message, &facts);
+}
+
+void qp_flight_messages(FILE *out, const void *of)
+{
+    const struct qp *qp = of;
+    struct engine_messages messages;
+    lock_assert_held(&qp->lock);
+    engine_describe(qp_engine(qp), &messages);
+    fputs("[", out);
+    for (uint32_t i = 0; i < messages.receivers; i++) {
+        fputs(i ? "," : "", out);
+        write_message(out, &messages.waiting[i]);
+    }
+    fputs("]", out);
+}
+
 static void fill_unordered(struct facts_qp *facts, const struct qp *qp)
 {
     struct engine_messages messages;
     engine_describe(qp_engine(qp), &messages);
-    fact_put(&facts->unready_qp, messages.unready, messages.unready);
     fact_put(&facts->messages_ended, true, messages.ended);
+    if (messages.receivers)
+        fact_put_inner(&facts->messages, qp_flight_messages, qp);
 }
 
 /* Returns true if the peer is on another host, and the network interface is down. */

@@ -99,7 +99,7 @@ static void conclude(const struct qp *qp, struct qp_inquiry *inquiry, struct kno
     known.own = &own;
     known.process = inquiry->who;
     known.place = node_path(qp->process->node);
-    known.faulty = traffic_is_faulty(&qp->process->traffic);
+    known.counts.faulty = traffic_is_faulty(&qp->process->traffic);
     known.absence = diagnose(DIAGNOSE_ABSENCE, &known);
     diagnose_words(diagnose_silence(&known), &known, inquiry->words, INQUIRY_WORDS);
 }

@@ -74,14 +74,6 @@ static struct story_memory find_refused(const struct qp *qp, const struct pd *pd
     return qp_story_look(qp, sge[at].lkey, sge[at].addr, sge[at].length, access);
 }
 
-/* Returns when work was posted; the work keeps only some bits of that time. */
-static nanos posted_at(const struct send_wqe *work, nanos now)
-{
-    enum { AHEAD = 64 }; /* the clock of posts may be some milliseconds before the exact one (clock_about_now) */
-    uint32_t before = send_queue_when(now) - work->posted;
-    return before > UINT32_MAX - AHEAD ? now : now - ((nanos)before << 20);
-}
-
 /* Returns true for a request that names memory of the peer; others have something else in the same fields. */
 static bool names_memory(unsigned opcode)
 {
@@ -89,13 +81,13 @@ static bool names_memory(unsigned opcode)
     return class >= REQUEST_WRITE && class <= REQUEST_ATOMIC_WRITE;
 }
 
-static void describe_send(struct qp *qp, struct story_error *error, const struct send_wqe *work)
+void qp_story_describe_send(struct qp *qp, struct story_error *error, const struct send_wqe *work)
 {
-    error->posted = posted_at(work, error->time);
+    error->posted = error->time - send_queue_since(work, error->time);
     error->id = work->id;
     error->opcode = (uint8_t)send_wqe_posted_opcode(work);
     error->length = work->length;
-    error->psn = work->started ? work->first_psn : 0;
+    error->psn = work->started && !(qp->traits & QP_UNORDERED) ? work->first_psn : 0;
     if (names_memory(error->opcode)) {
         error->address = work->remote_address;
         error->key = work->rkey;
@@ -109,7 +101,7 @@ void qp_story_send(struct qp *qp, const struct send_wqe *work, enum ibv_wc_statu
     lock_assert_held(&qp->lock);
     struct story *story = qp_story_settle(qp)->story;
     if (status == IBV_WC_WR_FLUSH_ERR) {
-        if (story)
+        if (story && engine_has_failed(qp_engine(qp))) /* otherwise its address handle is gone (qp_story_messages.h) */
             story->error.flushed_sends++;
         return;
     }
@@ -117,12 +109,12 @@ void qp_story_send(struct qp *qp, const struct send_wqe *work, enum ibv_wc_statu
     if (!error)
         return;
     error->status = (uint8_t)status;
-    describe_send(qp, error, work);
+    qp_story_describe_send(qp, error, work);
 }
 
 /* Adds the receive to the error, which the packet that ended the receive may have begun. */
-static void describe_receive(struct qp *qp, struct story_error *error, const struct recv_wqe *receive,
-                             enum ibv_wc_status status)
+void qp_story_describe_receive(struct qp *qp, struct story_error *error, const struct recv_wqe *receive,
+                               enum ibv_wc_status status)
 {
     error->receive_id = receive->id;
     error->receive_status = (uint8_t)status;
@@ -153,7 +145,7 @@ void qp_story_receive(struct qp *qp, const struct recv_wqe *receive, const struc
         error->memory = (struct story_memory){0};
     }
     if (error)
-        describe_receive(qp, error, receive, arrival->status);
+        qp_story_describe_receive(qp, error, receive, arrival->status);
 }
 
 /* Returns the number of this side that the packet violates; 0: the reason is about no number. */
@@ -188,6 +180,17 @@ static void note_too_short(struct qp *qp, uint32_t bytes)
         story->too_short = next;
 }
 
+void qp_story_describe_packet(const struct qp *qp, struct story_error *error, const struct packet *packet)
+{
+    uint32_t flags = op_table[packet->opcode].flags;
+    error->opcode = packet->opcode;
+    error->psn = packet->psn;
+    error->length = flags & OP_RETH ? packet->length : packet->payload.length;
+    error->address = flags & (OP_RETH | OP_ATOMICETH) ? packet->address : 0;
+    error->key = flags & (OP_RETH | OP_ATOMICETH) ? packet->rkey : flags & OP_IETH ? packet->invalidate_key : 0;
+    error->memory = qp_flow((struct qp *)qp)->story->memory;
+}
+
 void qp_story_packet(struct qp *qp, const struct packet *packet, enum reason reason)
 {
     enum { RESPONDER = 200 }; /* reasons of diag.def from here on end a reliable queue pair */
@@ -199,14 +202,8 @@ void qp_story_packet(struct qp *qp, const struct packet *packet, enum reason rea
     struct story_error *error = begin_error(qp, STORY_PACKET, reason);
     if (!error)
         return;
-    uint32_t flags = op_table[packet->opcode].flags;
-    error->opcode = packet->opcode;
-    error->psn = packet->psn;
-    error->length = flags & OP_RETH ? packet->length : packet->payload.length;
-    error->address = flags & (OP_RETH | OP_ATOMICETH) ? packet->address : 0;
-    error->key = flags & (OP_RETH | OP_ATOMICETH) ? packet->rkey : flags & OP_IETH ? packet->invalidate_key : 0;
+    qp_story_describe_packet(qp, error, packet);
     error->limit = limit_of(qp, reason);
-    error->memory = qp_flow(qp)->story->memory;
 }
 
 void qp_story_memory(struct qp *qp, uint32_t rkey, uint64_t address, uint32_t length, unsigned access)

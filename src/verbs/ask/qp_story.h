@@ -7,6 +7,7 @@
 struct qp;
 struct receive_queue;
 struct story;
+struct story_error;
 struct traffic_flow;
 
 /* Note that a work request or a receive ended without success. */
@@ -19,6 +20,11 @@ void qp_story_packet(struct qp *, const struct packet *, enum reason);
 
 /* Notes that memory was refused which a peer named. */
 void qp_story_memory(struct qp *, uint32_t rkey, uint64_t address, uint32_t length, unsigned access);
+
+/* Put the numbers of a work request, a request of a peer or a receive that ended into an error. */
+void qp_story_describe_send(struct qp *, struct story_error *, const struct send_wqe *);
+void qp_story_describe_packet(const struct qp *, struct story_error *, const struct packet *);
+void qp_story_describe_receive(struct qp *, struct story_error *, const struct recv_wqe *, enum ibv_wc_status);
 
 /* Returns what is known of memory that this side or a peer named. */
 struct story_memory qp_story_look(const struct qp *, uint32_t key, uint64_t address, uint32_t length, unsigned access);

@@ -9,13 +9,15 @@
 #include "verbs/ask/cq_report.h"
 #include "verbs/ask/qp_story.h"
 #include "verbs/ask/qp_story_log.h"
+#include "verbs/ask/qp_story_messages.h"
 #include "verbs/ask/qp_story_report.h"
 #include "verbs/ask/qp_waits.h"
 #include "verbs/qp/qp_datapath.h"
 
+/* Flushed work, and messages of SRD that failed. */
 static uint32_t flushed(const struct story *story)
 {
-    return story->error.flushed_sends + story->error.flushed_receives;
+    return story->error.flushed_sends + story->error.flushed_receives + qp_story_messages_count(story);
 }
 
 static void write_story(struct qp *qp, kept_story_adder *add)
@@ -55,6 +57,14 @@ void qp_story_keep(struct qp *qp)
     qp_story_log(qp->number, story, traffic_written(qp_flow(qp)), qp_story_now());
 }
 
+void qp_story_keep_first(struct qp *qp)
+{
+    lock_assert_held(&qp->lock);
+    const struct story *story = qp_story_settle(qp)->story;
+    if (story && !story->kept)
+        qp_story_keep(qp);
+}
+
 /* Returns true if a message was refused for now (RNR) or dropped, and no receive has ended since. */
 static bool lets_wait(const struct story *story, uint32_t at)
 {
@@ -88,7 +98,8 @@ static bool has_waited(const struct qp *qp, const struct story *story)
 
 static bool is_worth_keeping(const struct qp *qp, const struct story *story)
 {
-    return has_work(qp) || lets_wait(story, traffic_written(qp_flow((struct qp *)qp))) || has_waited(qp, story);
+    return has_work(qp) || story->refused || lets_wait(story, traffic_written(qp_flow((struct qp *)qp))) ||
+           has_waited(qp, story);
 }
 
 /* Returns true if the kept story is outdated: work was flushed since, or a queue pair that waited has ended. */

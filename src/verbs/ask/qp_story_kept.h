@@ -11,9 +11,13 @@ struct qp;
  * has lines of LOG_INFO. */
 void qp_story_keep(struct qp *);
 
+/* Keeps the story of an SRD queue pair after its first message that failed, in the same way; qp_story_end renews it. */
+void qp_story_keep_first(struct qp *);
+
 /* Keeps the story as the queue pair is destroyed, or its process ends, if something may be wrong without an error: its
- * last message was refused for want of a receive, posted work has not ended, it has old unpolled completions in a queue
- * with a channel, or it had waited in vain (qp_waits.h), which the log says then. Renews an outdated story. */
+ * last message was refused for want of a receive, it refused messages of SRD, posted work has not ended, it has old
+ * unpolled completions in a queue with a channel, or it had waited in vain (qp_waits.h), which the log says then.
+ * Renews an outdated story. */
 void qp_story_end(struct qp *);
 
 /* Keeps the story, as the process may be killed while it hangs: for some seconds completions were unpolled in a queue

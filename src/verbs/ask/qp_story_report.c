@@ -1,6 +1,7 @@
 #include "verbs/ask/qp_story_report.h"
 
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/read_clock.h"
@@ -13,6 +14,7 @@
 #include "link/wrong_address.h"
 #include "script/rules.h"
 #include "verbs/ask/cq_report.h"
+#include "verbs/ask/qp_flight.h"
 #include "verbs/ask/qp_story.h"
 #include "verbs/ask/qp_waits.h"
 #include "verbs/memory/past_regions.h"
@@ -34,6 +36,7 @@ struct error_told {
     const struct qp *qp;
     const struct story_error *error;
     int64_t epoch;
+    const struct story_message *message; /* of SRD, with this error; or NULL */
 };
 
 /* The texts of the facts of memory. */
@@ -122,14 +125,40 @@ static void leave_subject(struct facts_error *facts, const struct error_told *to
         facts->length = facts->psn = facts->address = facts->key = (struct fact_number){0};
 }
 
+static bool is_zero(const uint8_t gid[16])
+{
+    static const uint8_t zero[16];
+    return !memcmp(gid, zero, sizeof zero);
+}
+
+/* Adds the peer of a message of SRD. */
+static void fill_message(struct facts_error *facts, const struct error_told *told, char gid[WORDS_GID])
+{
+    const struct story_message *from = told->message;
+    bool sent = from->error.subject == STORY_SEND, of_state = from->error.reason == REASON_PACKET_QP_STATE;
+    fact_put(&facts->peer_qp, true, from->peer);
+    fact_put(&facts->times, true, from->times);
+    fact_put(&facts->vendor_err, sent, from->vendor);
+    fact_put(&facts->qkey, from->error.reason == REASON_PACKET_QKEY, from->qkey);
+    fact_put(&facts->own_qkey, from->error.reason == REASON_PACKET_QKEY, told->qp->attr.qkey);
+    fact_put_flag(&facts->network, from->remote, true);
+    fact_put_text(&facts->state, of_state && !sent, words_state(from->state));
+    if (from->too_short.known)
+        fact_put_inner(&facts->too_short, write_short, &from->too_short);
+    if (!is_zero(from->gid))
+        facts->peer_gid = words_gid((const union ibv_gid *)from->gid, gid);
+}
+
 static void write_error(FILE *out, const void *of)
 {
     const struct error_told *told = of;
     const struct story_error *from = told->error;
     const int64_t epoch = told->epoch;
-    char words[WORDS_SIZE];
+    char words[WORDS_SIZE], gid[WORDS_GID];
     struct facts_error these = {0}, *facts = &these;
     FACTS_error(FACT_FILL) leave_subject(facts, told);
+    if (told->message)
+        fill_message(facts, told, gid);
     if (from->receive_status)
         fact_put_inner(&facts->receive, write_receive, from);
     else if (from->reason == REASON_QP_PERMISSION)
@@ -141,6 +170,25 @@ static void write_error(FILE *out, const void *of)
     if (from->memory.refused)
         fact_put_inner(&facts->memory, write_memory, told);
     facts_write(out, &facts_of_error, facts);
+}
+
+/* The source of a list of messages. */
+struct messages_told {
+    const struct error_told *told;
+    const struct story_messages *messages;
+};
+
+static void write_messages(FILE *out, const void *of)
+{
+    const struct messages_told *from = of;
+    fputs("[", out);
+    for (uint32_t i = 0; i < from->messages->count; i++) {
+        const struct story_message *message = &from->messages->list[i];
+        const struct error_told one = {from->told->qp, &message->error, from->told->epoch, message};
+        fputs(i ? "," : "", out);
+        write_error(out, &one);
+    }
+    fputs("]", out);
 }
 
 /* Returns the process of the peer, or of the former peer, whose end is among the events. 0: unknown. */
@@ -162,6 +210,7 @@ struct story_told {
     const struct qp *qp;
     const struct traffic_flow *flow;
     struct error_told error;
+    struct messages_told failed, refused;
 };
 
 /* Writes the completion queues of the queue pair. */
@@ -233,11 +282,28 @@ static void fill_queues(struct facts_story *facts, const struct qp *qp)
     if (srq)
         fact_put(&facts->srq, true, srq->object.handle);
     if (!qp_is_reliable(qp))
-        facts->timeout = facts->retry_cnt = facts->rnr_retry = (struct fact_number){0};
+        facts->timeout = facts->retry_cnt = (struct fact_number){0};
+    if (!qp_is_reliable(qp) && !(qp->traits & QP_UNORDERED))
+        fact_forget(&facts->rnr_retry);
 }
 
-static void fill_story(struct facts_story *facts, const struct story *story, const struct story_told *told)
+static void fill_messages(struct facts_story *facts, const struct story *story, struct story_told *told)
 {
+    told->failed = (struct messages_told){&told->error, story->failed};
+    told->refused = (struct messages_told){&told->error, story->refused};
+    if (story->failed) {
+        fact_put_inner(&facts->failed, write_messages, &told->failed);
+        fact_put(&facts->failed_others, story->failed->others, story->failed->others);
+    }
+    if (story->refused) {
+        fact_put_inner(&facts->refused, write_messages, &told->refused);
+        fact_put(&facts->refused_others, story->refused->others, story->refused->others);
+    }
+}
+
+static void fill_story(struct facts_story *facts, const struct story *story, struct story_told *told)
+{
+    fill_messages(facts, story, told);
     fact_put(&facts->flushed_sends, true, story->error.flushed_sends);
     fact_put(&facts->flushed_receives, true, story->error.flushed_receives);
     if (story->too_short.known)
@@ -253,7 +319,7 @@ void qp_story_report(FILE *out, const struct qp *from)
     const struct traffic_flow *flow = qp_story_settle(from);
     const struct story *story = flow->story;
     const int64_t now = (int64_t)read_clock(CLOCK_REALTIME), epoch = now - (int64_t)qp_story_now();
-    struct story_told told = {from, flow, {from, story ? &story->error : NULL, epoch}};
+    struct story_told told = {.qp = from, .flow = flow, .error = {from, story ? &story->error : NULL, epoch}};
     struct facts_story these = {
         .program = program_invocation_short_name, .type = from->kind->name, .device = flow->device->name};
     struct facts_story *facts = &these;
@@ -265,6 +331,8 @@ void qp_story_report(FILE *out, const struct qp *from)
     fact_put_inner(&facts->cqs, write_cqs, &told);
     if (has_rules(from))
         fact_put_inner(&facts->rules, write_rules, from);
+    if (from->traits & QP_UNORDERED && from->state >= IBV_QPS_RTS)
+        fact_put_inner(&facts->messages, qp_flight_messages, from);
     unsigned waits = qp_waits_reason(from);
     fact_put(&facts->waits, waits, waits);
     if (story)

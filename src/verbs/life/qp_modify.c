@@ -18,6 +18,7 @@
 #include "verbs/ask/qp_inquiry.h"
 #include "verbs/ask/qp_story.h"
 #include "verbs/ask/qp_story_kept.h"
+#include "verbs/ask/qp_story_messages.h"
 #include "verbs/life/qp_ends.h"
 #include "verbs/life/qp_refuse.h"
 #include "verbs/object/context.h"
@@ -212,6 +213,7 @@ static void reset(struct qp *qp)
     qp_tell_nothing(qp);
     qp_inquiry_end(qp);
     qp_story_forget(qp);
+    qp_story_messages_forget(qp);
     qp_ends_leave(qp);
     qp->path.begun = read_clock(CLOCK_MONOTONIC);
     qp->path.peer_claimed = qp->path.peer_ended = false; /* they were the former connection's */

@@ -7,7 +7,9 @@
 #include "diag/log.h"
 #include "verbs/ask/qp_story.h"
 #include "verbs/ask/qp_story_kept.h"
+#include "verbs/ask/qp_story_messages.h"
 #include "verbs/disturb/scripted.h"
+#include "verbs/life/qp_messages.h"
 #include "verbs/life/vendor_code.h"
 #include "verbs/life/work_words.h"
 #include "verbs/object/domain.h"
@@ -116,6 +118,10 @@ void qp_owner_sent_unordered(struct engine_owner *owner, const struct send_wqe *
     struct qp *qp = qp_of_owner(owner);
     qp->sends.unsignalled++;
     complete_sent(qp, work, status, reason, opcode == IBV_WC_RDMA_READ ? IBV_WC_SEND : opcode);
+    if (unlikely(status != IBV_WC_SUCCESS)) {
+        qp_messages_failed(qp, work, status, reason);
+        qp_story_keep_first(qp);
+    }
 }
 
 cold static void raise_limit(const struct qp *qp)
@@ -275,6 +281,8 @@ cold static void complete_unsolicited(struct qp *qp, const struct recv_cqe *arri
 void qp_owner_received_unordered(struct engine_owner *owner, const struct recv_wqe *receive,
                                  const struct recv_cqe *arrival)
 {
+    if (receive && arrival->status != IBV_WC_SUCCESS)
+        qp_story_message_receive(qp_of_owner(owner), receive, arrival);
     if (receive)
         qp_owner_received(owner, receive, arrival);
     else

@@ -7,6 +7,7 @@
 #include "process/port.h"
 #include "process/process.h"
 #include "verbs/kinds/srd/srd.h"
+#include "verbs/life/qp_messages.h"
 #include "verbs/life/qp_owner.h"
 #include "verbs/qp/qp_doors.h"
 #include "verbs/send/ah.h"
@@ -113,17 +114,24 @@ static unsigned holds_back(struct engine_owner *owner)
     return disturbance ? disturbance->holds_back(qp) : 0;
 }
 
+static void dropped(struct engine_owner *owner, const struct packet *packet, enum reason reason)
+{
+    qp_owner_dropped(owner, packet, reason);
+    qp_messages_dropped(qp_of_owner(owner), packet, reason);
+}
+
 const struct owner_operations srd_owner_operations = {
     QP_OWNER_COMMON,
     .sent = qp_owner_sent_unordered,
     .take_receive = qp_owner_take_receive,
     .received = qp_owner_received_unordered,
     .failed = qp_owner_failed,
-    .dropped = qp_owner_dropped,
+    .dropped = dropped,
     .room = make_room,
     .reply = reply,
     .knows = knows,
     .is_refused = is_refused,
     .is_slow = is_slow,
     .holds_back = holds_back,
+    .refused = qp_owner_refused,
 };
