@@ -70,3 +70,5 @@ max_inline = 1024                                     # assumed: what is left of
 round_cqe = power_of_two_less_one                     # rdma-core providers/mlx5/verbs.c:1150
 
 # -- how it refuses
+without ibv_query_comp_cntr_caps = EOPNOTSUPP         # rdma-core providers/mlx5/mlx5.c:100, libibverbs/dummy_ops.c:467
+without ibv_create_comp_cntr = EOPNOTSUPP             # rdma-core providers/mlx5/mlx5.c:100, libibverbs/dummy_ops.c:164

@@ -97,3 +97,5 @@ without ibv_import_dm = EOPNOTSUPP             # rdma-core providers/efa/efa.c:3
 without ibv_modify_srq = EOPNOTSUPP            # rdma-core providers/efa/efa.c:30, libibverbs/dummy_ops.c:409
 without ibv_query_srq = EOPNOTSUPP             # rdma-core providers/efa/efa.c:30, libibverbs/dummy_ops.c:518
 without ibv_alloc_dmah = EOPNOTSUPP            # rdma-core providers/efa/efa.c:30, libibverbs/dummy_ops.c:58
+without ibv_query_comp_cntr_caps = EOPNOTSUPP  # linux drivers/infiniband/hw/efa/efa_main.c:357 (no operation of counters)
+without ibv_create_comp_cntr = EOPNOTSUPP      # linux drivers/infiniband/hw/efa/efa_main.c:357 (no operation of counters)

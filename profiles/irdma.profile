@@ -87,3 +87,5 @@ without ibv_import_dm = EOPNOTSUPP                    # rdma-core providers/irdm
 without ibv_modify_srq = EOPNOTSUPP                   # rdma-core providers/irdma/umain.c:87, libibverbs/dummy_ops.c:409
 without ibv_query_srq = EOPNOTSUPP                    # rdma-core providers/irdma/umain.c:87, libibverbs/dummy_ops.c:518
 without ibv_alloc_dmah = EOPNOTSUPP                   # rdma-core providers/irdma/umain.c:87, libibverbs/dummy_ops.c:58
+without ibv_query_comp_cntr_caps = EOPNOTSUPP         # rdma-core providers/irdma/umain.c:87, libibverbs/dummy_ops.c:467
+without ibv_create_comp_cntr = EOPNOTSUPP             # rdma-core providers/irdma/umain.c:87, libibverbs/dummy_ops.c:164

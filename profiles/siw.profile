@@ -88,3 +88,5 @@ without ibv_import_pd = EOPNOTSUPP                 # rdma-core providers/siw/siw
 without ibv_import_dm = EOPNOTSUPP                 # rdma-core providers/siw/siw.c:821, libibverbs/dummy_ops.c:356
 without ibv_query_srq = EOPNOTSUPP                 # rdma-core providers/siw/siw.c:821, libibverbs/dummy_ops.c:518
 without ibv_alloc_dmah = EOPNOTSUPP                # rdma-core providers/siw/siw.c:821, libibverbs/dummy_ops.c:58
+without ibv_query_comp_cntr_caps = EOPNOTSUPP      # rdma-core providers/siw/siw.c:821, libibverbs/dummy_ops.c:467
+without ibv_create_comp_cntr = EOPNOTSUPP          # rdma-core providers/siw/siw.c:821, libibverbs/dummy_ops.c:164

@@ -10,6 +10,10 @@
 #define VENDOR(answer, type, name, parameters, arguments) type name parameters;
 #include "calls/efa.def"
 
+/* A declaration of a release after 44. */
+struct newer_comp_cntr_caps;
+int _ibv_query_comp_cntr_caps(struct ibv_context *, struct newer_comp_cntr_caps *, size_t);
+
 static uint32_t caps = 15; /* or an argument of the program */
 enum { RDMA_CAPS = 9, RDMA_SIZE = 1 << 30, NUMBERS = 1 << 16, UNKNOWN = 0xffff, QKEY = 0x11111111 };
 enum { GRH = 40, SHORT = 100, LONGEST = 8928 };
@@ -140,6 +144,7 @@ static void lack_calls(void)
 {
     struct efadv_cq_attr attr = {0};
     struct ibv_cq *cq = ibv_create_cq(context, 1, NULL, NULL, 0);
+    report(_ibv_query_comp_cntr_caps(context, NULL, 0) == EOPNOTSUPP, "it says that it has no counters of completions");
     errno = 0;
     report(!efadv_create_comp_cntr(context, NULL, NULL, 0) && errno == EOPNOTSUPP, "it has no counters of completions");
     report(efadv_query_cq(cq, &attr, sizeof attr) == EOPNOTSUPP, "no program writes its queues");

@@ -16,10 +16,15 @@
 #include "diag/diag.h"
 #include "profile/profile.h"
 
-/* Declarations of a release after 44. */
+/* Declarations of releases after 44. */
 struct newer_dmah;
 struct newer_dmah_init_attr;
 struct newer_dmah *ibv_alloc_dmah(struct ibv_context *, const struct newer_dmah_init_attr *);
+struct newer_comp_cntr_caps;
+struct newer_comp_cntr;
+struct newer_comp_cntr_init_attr;
+int _ibv_query_comp_cntr_caps(struct ibv_context *, struct newer_comp_cntr_caps *, size_t);
+struct newer_comp_cntr *ibv_create_comp_cntr(struct ibv_context *, const struct newer_comp_cntr_init_attr *);
 
 static struct profile profile;
 static unsigned cases, failures;
@@ -560,6 +565,8 @@ static struct ibv_mr no_mr;
     trial(ibv_create_ah, MADE(ibv_create_ah(pd, &(struct ibv_ah_attr){0}))) \
     trial(ibv_alloc_dm, MADE(ibv_alloc_dm(context, &(struct ibv_alloc_dm_attr){.length = 8}))) \
     trial(ibv_alloc_dmah, MADE(ibv_alloc_dmah(context, NULL))) \
+    trial(_ibv_query_comp_cntr_caps, _ibv_query_comp_cntr_caps(context, (struct newer_comp_cntr_caps *)(char[64]){0}, 0)) \
+    trial(ibv_create_comp_cntr, MADE(ibv_create_comp_cntr(context, NULL))) \
     trial(ibv_alloc_mw, MADE(ibv_alloc_mw(pd, IBV_MW_TYPE_2))) \
     trial(ibv_alloc_null_mr, MADE(ibv_alloc_null_mr(pd))) \
     trial(ibv_alloc_td, MADE(ibv_alloc_td(context, &(struct ibv_td_init_attr){0}))) \
