@@ -99,6 +99,15 @@ int own_efadv_query_ah(struct ibv_ah *ah, struct efadv_ah_attr *attr, uint32_t i
     return 0;
 }
 
+/* A host without an adapter has no interconnect to name, so no field is valid. */
+int own_efadv_query_mr(struct ibv_mr *mr, struct efadv_mr_attr *attr, uint32_t inlen)
+{
+    int error = efa_check("efadv_query_mr", offsetof(struct efadv_mr_attr, rdma_recv_ic_id), inlen);
+    if (!error)
+        memset(attr, 0, inlen);
+    return error;
+}
+
 /* --- depths of queues */
 
 static int refuse_mask(uint64_t mask)

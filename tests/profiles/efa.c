@@ -86,6 +86,20 @@ static int receives(uint64_t mask, uint32_t sges)
     return efadv_get_max_rq_depth(context, &attr, sizeof attr);
 }
 
+static void ask_region(void)
+{
+    static char memory[64];
+    struct ibv_pd *pd = ibv_alloc_pd(context);
+    struct ibv_mr *mr = ibv_reg_mr(pd, memory, sizeof memory, 0);
+    struct efadv_mr_attr attr;
+    memset(&attr, 0xff, sizeof attr);
+    report(efadv_query_mr(mr, &attr, 14) == EINVAL && is_untouched(&attr, sizeof attr),
+           "a struct without rdma_recv_ic_id is refused");
+    report(!efadv_query_mr(mr, &attr, sizeof attr) && !attr.comp_mask && !attr.ic_id_validity,
+           "a region has no interconnect");
+    report(!ibv_dereg_mr(mr) && !ibv_dealloc_pd(pd), "the region ends");
+}
+
 static void ask_depths(void)
 {
     struct efadv_sq_depth_attr sq = {0};
@@ -283,6 +297,7 @@ int main(int argc, char **argv)
     }
     ask_device();
     ask_device_with_other_lengths();
+    ask_region();
     ask_depths();
     number_addresses();
     lack_calls();
