@@ -106,19 +106,24 @@ static int query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t ind
     return error;
 }
 
+/* The table that the profile leaves may fit where the whole of softverbs' does not. */
 static ssize_t query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t most, uint32_t flags,
                                size_t size)
 {
-    ssize_t count = calls_get(&imitate_layer.below, _ibv_query_gid_table)(context, entries, most, flags, size);
-    ssize_t kept = 0;
+    struct ibv_gid_entry all[GIDS];
+    bool fits = size >= sizeof *all; /* otherwise the call below refuses it */
+    ssize_t count = calls_get(&imitate_layer.below, _ibv_query_gid_table)(
+        context, fits ? all : entries, fits ? GIDS : most, flags, fits ? sizeof *all : size);
+    size_t kept = 0;
     for (ssize_t i = 0; i < count; i++) {
-        struct ibv_gid_entry *entry = (struct ibv_gid_entry *)((char *)entries + (size_t)i * size);
-        if (!has_gid(entry->gid_index))
+        if (!has_gid(all[i].gid_index))
             continue;
-        set_type(entry);
-        memmove((char *)entries + (size_t)kept++ * size, entry, size);
+        if (kept == most)
+            return -refuse(EINVAL, REASON_GID_ENTRIES, "room for %zu entries", most);
+        set_type(&all[i]);
+        memcpy(memset((char *)entries + kept++ * size, 0, size), &all[i], sizeof all[i]);
     }
-    return count < 0 ? count : kept;
+    return count < 0 ? count : (ssize_t)kept;
 }
 
 static int query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey)

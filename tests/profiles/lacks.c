@@ -144,6 +144,22 @@ static void check_gid_type(void)
            "gid_type", "is another than the profile's");
 }
 
+/* Programs give as much room as the port says that its table has. */
+static void check_gid_table(void)
+{
+    struct ibv_gid_entry entries[256];
+    size_t room = (size_t)port.gid_tbl_len;
+    if (!profile.set[PROFILE_gid_tbl_len] || room > 256 || profile.without[PROFILE_CALL__ibv_query_gid_table])
+        return;
+    ssize_t count = ibv_query_gid_table(context, entries, room, 0);
+    bool holds = count > 0 && (size_t)count <= room;
+    for (ssize_t i = 0; holds && i < count; i++)
+        holds = entries[i].gid_index < room;
+    report(holds && ibv_query_gid_table(context, entries, (size_t)count - 1, 0) == -EINVAL,
+           "the table of GIDs has as many as gid_tbl_len", "its length is another");
+    news();
+}
+
 /* --- queue pairs */
 
 static const struct {
@@ -657,6 +673,7 @@ int main(int count, char **arguments)
     check_port();
     check_kind();
     check_gid_type();
+    check_gid_table();
     check_types();
     check_sizes();
     check_unasked_inline_data();
