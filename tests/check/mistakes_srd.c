@@ -302,7 +302,7 @@ static void change_after_another(enum loopback_variant variant)
     close_pair(&pair);
 }
 
-/* Of work with one wr_id nobody knows which one has completed. */
+/* Where work requests share a wr_id, a completion does not say which one has ended. */
 static void share_id_in_any_order(enum loopback_variant variant)
 {
     struct pair pair;

@@ -234,6 +234,6 @@ void srd_flows_each(struct srd *srd, void (*visit)(struct srd *, struct srd_flow
 
 bool srd_flows_are_busy(const struct srd *srd, const struct send_wqe *work)
 {
-    const struct srd_flow *flow = find_known(srd, work);
+    const struct srd_flow *flow = srd_flows_known(srd, work);
     return flow && flow->busy.any;
 }

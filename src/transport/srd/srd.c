@@ -203,7 +203,7 @@ size_t srd_first_room(void)
     return sizeof(struct srd_state);
 }
 
-/* Adds a message to those of its receiver. */
+/* Counts a message of its receiver. */
 static void describe_work(const struct srd *srd, const struct send_wqe *work, struct engine_messages *messages)
 {
     uint32_t i = 0;

@@ -105,7 +105,7 @@ struct srd_source {
     uint64_t due, reading;        /* answers to be sent, and responses to READs that wait, by number */
     uint8_t statuses[SRD_WINDOW]; /* enum srd_status, by number */
     uint32_t reads;               /* responses that wait */
-    bool queued, held;            /* in the list of due ones; and that of those without room */
+    bool queued, held;            /* in the list of due ones; in the list without room */
     bool known;                   /* has sent data */
 };
 TAILQ_HEAD(srd_sources, srd_source);

@@ -112,7 +112,7 @@ static void check_responder(const struct srd_responder *responder)
     require(reads == responder->read_count && reads <= SRD_READS);
 }
 
-/* A block for each flow and source, those of flights, tables that double, the reads, and the state itself. */
+/* A block for each flow and source, blocks of flights, tables that double, the reads, and the state itself. */
 static void check(const struct desk *desk)
 {
     enum { BLOCK = 64, OTHERS = 50 };

@@ -156,7 +156,7 @@ void side_post(struct side *side)
 
 /* ---- completions ---- */
 
-/* A message of another life is late, and was looked at by its own round, or is nobody's. */
+/* A message of another life is late: its own round has looked at it, or no work is waiting for it. */
 static void take_arrival(struct side *side, const struct ibv_wc *wc)
 {
     uint32_t place = (uint32_t)wc->wr_id & ~(uint32_t)RECEIVE, number = wc->imm_data;

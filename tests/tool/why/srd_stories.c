@@ -113,7 +113,8 @@ static void open_all(unsigned room, unsigned access, uint8_t rnr_retry)
     struct efadv_qp_init_attr efa = {.driver_qp_type = EFADV_QP_DRIVER_TYPE_SRD};
     context = list && *list ? ibv_open_device(*list) : NULL;
     need(context && (pd = ibv_alloc_pd(context)) && (cq = ibv_create_cq(context, 64, NULL, NULL, 0)), "no device");
-    need(mr = ibv_reg_mr(pd, memory, room, (int)access), "no region");
+    mr = ibv_reg_mr(pd, memory, room, (int)access);
+    need(mr, "no region");
     struct ibv_qp_init_attr_ex init = {.send_cq = cq,
                                        .recv_cq = cq,
                                        .cap = {16, 16, 1, 1, 0},
@@ -121,7 +122,8 @@ static void open_all(unsigned room, unsigned access, uint8_t rnr_retry)
                                        .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
                                        .pd = pd,
                                        .send_ops_flags = operations};
-    need(qp = efadv_create_qp_ex(context, &init, &efa, sizeof efa), "no queue pair");
+    qp = efadv_create_qp_ex(context, &init, &efa, sizeof efa);
+    need(qp, "no queue pair");
     run_qp(rnr_retry);
 }
 

@@ -32,20 +32,25 @@ static const struct story_end *find_receiver(struct message *message, const json
     return NULL;
 }
 
-/* Returns whether a message that the receiver refused for `there` ends at its sender for `here`. */
-static bool is_answer(unsigned here, unsigned there)
+/* The reasons of a sender, and of a receiver that refused the message: from the first to the last of these. */
+static const struct {
+    unsigned sender, first, last;
+} answers[] = {
+    {REASON_PEER_NO_QP, REASON_PACKET_QKEY, REASON_PACKET_QKEY},
+    {REASON_PEER_NO_QP, REASON_PACKET_QP_STATE, REASON_PACKET_QP_STATE},
+    {REASON_REMOTE_ACCESS, REASON_REMOTE_KEY_UNKNOWN, REASON_REMOTE_PERMISSION},
+    {REASON_REMOTE_INVALID_REQUEST, REASON_RECEIVE_TOO_SHORT, REASON_RECEIVE_TOO_SHORT},
+    {REASON_REMOTE_INVALID_REQUEST, REASON_RECEIVE_GONE, REASON_RECEIVE_GONE},
+    {REASON_REMOTE_INVALID_REQUEST, REASON_RECEIVE_KEY_UNKNOWN, REASON_RECEIVE_PERMISSION},
+    {REASON_PEER_NO_ADDRESS, REASON_SENDER_UNADDRESSED, REASON_SENDER_UNADDRESSED},
+};
+
+static bool is_answer(unsigned sender, unsigned receiver)
 {
-    switch (here) {
-    case REASON_PEER_NO_QP:
-        return there == REASON_PACKET_QKEY || there == REASON_PACKET_QP_STATE;
-    case REASON_REMOTE_ACCESS:
-        return there >= REASON_REMOTE_KEY_UNKNOWN && there <= REASON_REMOTE_PERMISSION;
-    case REASON_REMOTE_INVALID_REQUEST:
-        return there == REASON_RECEIVE_TOO_SHORT || there == REASON_RECEIVE_GONE ||
-               (there >= REASON_RECEIVE_KEY_UNKNOWN && there <= REASON_RECEIVE_PERMISSION);
-    default:
-        return there == here;
-    }
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)
+        if (answers[i].sender == sender && receiver >= answers[i].first && receiver <= answers[i].last)
+            return true;
+    return false;
 }
 
 /* Both ends keep the first of messages that are alike. A packet may be a piece of its message. */
