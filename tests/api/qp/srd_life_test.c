@@ -1,5 +1,5 @@
-/* Scalable reliable datagrams of an EFA: what is refused, full queues, threads, forks, and how queue pairs and address
- * handles end while work is under way. Run under profiles/efa.profile. */
+/* Scalable reliable datagrams of an EFA: what is refused, full queues, threads, cancellation, forks, and how queue
+ * pairs and address handles end while work is under way. Run under profiles/efa.profile. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -527,6 +527,47 @@ static void eight_threads_post_to_one_queue_pair(const void *row)
     close_loop(&loop);
 }
 
+/* A thread that is cancelled leaves its frame by no return, which AddressSanitizer would find on the next use of that
+ * stack. */
+#define LEFT_BY_CANCELLATION __attribute__((no_sanitize("address")))
+
+/* Posts and polls make system calls under locks, as they wake the helper. */
+LEFT_BY_CANCELLATION static void *read_for_ever(void *argument)
+{
+    struct loop *loop = argument;
+    const struct srd_wr work = work_of(loop, IBV_WR_RDMA_READ);
+    struct ibv_wc wc;
+    for (;; pthread_testcancel()) {
+        srd_try(&loop->end, &work);
+        ibv_poll_cq(loop->end.cq, 1, &wc);
+    }
+    return NULL;
+}
+
+/* Verbs that post and poll are no cancellation points (pthreads(7)): a thread that ended there would keep its locks. */
+static void a_thread_that_is_cancelled_leaves_no_lock_behind(const void *row)
+{
+    enum { TIMES = 100, OWN = 70 };
+    struct loop loop = open_loop(usual);
+    struct srd_wr work = work_of(&loop, IBV_WR_RDMA_READ);
+    struct ibv_wc wc;
+    work.id = OWN;
+    for (int i = 0; i < TIMES; i++) {
+        pthread_t thread;
+        EXPECT(pthread_create(&thread, NULL, read_for_ever, &loop), ==, 0);
+        nanosleep(&(struct timespec){.tv_nsec = 50000 + 3000 * i}, NULL);
+        EXPECT(pthread_cancel(thread), ==, 0);
+        EXPECT(pthread_join(thread, NULL), ==, 0);
+        while (srd_try(&loop.end, &work)) /* until a place is free */
+            ibv_poll_cq(loop.end.cq, 1, &wc);
+        do {
+            wc = local_poll(loop.end.cq);
+            EXPECT(wc.status, ==, IBV_WC_SUCCESS);
+        } while (wc.wr_id != OWN);
+    }
+    close_loop(&loop);
+}
+
 #if defined(__SANITIZE_THREAD__)
 enum { THREADS_IN_CHILDREN = 0 };
 #else
@@ -597,6 +638,7 @@ static void all(void)
     CASE(a_write_with_immediate_may_take_no_receive);
     CASE(a_write_inline_needs_its_flag);
     CASE(eight_threads_post_to_one_queue_pair);
+    CASE(a_thread_that_is_cancelled_leaves_no_lock_behind);
     CASE(the_child_of_a_fork_sends_to_its_parent);
     CASE(a_child_that_ends_leaves_its_parents_queue_pair_alone);
 }
