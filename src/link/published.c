@@ -197,7 +197,8 @@ static bool published_queue_pair_permits(const struct published_queue_pair *queu
                                          const struct published_question *question)
 {
     unsigned access = question->write ? PUBLISHED_WRITE : PUBLISHED_READ;
-    return atomic_load(&queue_pair->number) == question->number && queue_pair->peer == question->own_number &&
+    return atomic_load(&queue_pair->number) == question->number &&
+           (queue_pair->peer == question->own_number || queue_pair->peer == PUBLISHED_ALL) &&
            queue_pair->access & access && question->max_rd_atomic <= queue_pair->max_dest_rd_atomic &&
            (queue_pair->first_psn == question->first_psn || queue_pair->first_psn == PUBLISHED_NO_PSN) &&
            queue_pair->peer_psn == question->own_psn;

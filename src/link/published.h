@@ -31,6 +31,10 @@ enum published_access { PUBLISHED_WRITE = 1, PUBLISHED_READ = 2 };
 
 /* The value of first_psn of a queue pair that does not send yet. */
 #define PUBLISHED_NO_PSN UINT32_MAX
+/* A queue pair of SRD serves all others of SRD that have its Q_Key, which is in first_psn. These are the values of its
+ * `peer`, and of peer_psn and own_psn, which no connection has. */
+#define PUBLISHED_ALL UINT32_MAX
+#define PUBLISHED_MESSAGES UINT32_MAX
 
 struct published_key {
     _Alignas(64) atomic_uint key; /* 0: nothing is published here */

@@ -1,4 +1,5 @@
-/* READs and WRITEs of a reliable connection that its owner does in the peer's memory by itself, without a packet. */
+/* READs and WRITEs of a reliable connection, or of SRD, that the owner does in the peer's memory by itself, without a
+ * packet. */
 #pragma once
 
 #include "transport/owner.h"
@@ -13,6 +14,7 @@ enum {
 struct direct_works {
     uint32_t count, piece_count;
     uint32_t length; /* of all works together; at most DIRECT_LENGTH_MAX */
+    uint32_t qkey;   /* of SRD */
     const struct send_wqe *works[DIRECT_TOGETHER];
     struct iovec pieces[PAYLOAD_PIECES_MAX];
 };

@@ -40,6 +40,7 @@ extern const struct recv_wqe receive_too_short;
 extern const struct recv_wqe receive_unfetched;
 
 struct engine_owner;
+struct direct_works;
 
 /* Turns one local SGE into memory. access: 0 to read it, IBV_ACCESS_LOCAL_WRITE to store into it. Answers
  * REASON_LOCAL_KEY_UNKNOWN, _PD, _RANGE or _PERMISSION. Not called for length 0, which touches no key. */
@@ -105,6 +106,9 @@ struct owner_operations {
     /* SRD: chooses how long a new packet is held back, while others of its flow leave: 0: not at all; n: SRD_WAIT << (n
      * - 1), n up to SRD_LATE_MOST. NULL: no packet is. */
     unsigned (*holds_back)(struct engine_owner *);
+
+    /* SRD: does a READ or WRITE in its target's memory, as direct_doer (transport/direct.h). NULL: none is done so. */
+    bool (*direct)(struct engine_owner *, const struct direct_works *);
 
     /* SRD: sends `response` to the sender of this packet at once; it may be lost. */
     void (*reply)(struct engine_owner *, const struct packet *, const struct packet *response);

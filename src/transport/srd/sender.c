@@ -1,6 +1,7 @@
 #include "transport/srd/sender.h"
 
 #include "transport/bth.h"
+#include "transport/direct.h"
 #include "transport/request.h"
 #include "transport/srd/flights.h"
 #include "transport/srd/flows.h"
@@ -25,6 +26,24 @@ static enum reason check_work(const struct srd *srd, const struct send_wqe *work
     return work->length > most ? REASON_MESSAGE_TOO_LONG : REASON_NONE;
 }
 
+/* A Q_Key with the high bit set in the work request means the queue pair's own (IBA 10.2.5, C10-15). */
+static uint32_t qkey_of(const struct srd *srd, const struct send_wqe *work)
+{
+    return work->remote_qkey >> 31 ? srd->common.settings.qkey : work->remote_qkey;
+}
+
+/* Lets the owner do a READ or WRITE by itself. False: it is sent as packets. */
+static bool is_done_directly(struct srd *srd, const struct send_wqe *work)
+{
+    struct engine_owner *owner = srd->common.owner;
+    bool may = work->opcode == IBV_WR_RDMA_WRITE || work->opcode == IBV_WR_RDMA_READ;
+    if (!may || !owner->operations->direct || !work->length || work->length > DIRECT_LENGTH_MAX)
+        return false;
+    struct direct_works these = {.count = 1, .length = work->length, .qkey = qkey_of(srd, work), .works = {work}};
+    return !gather(owner, work, request_local_access(work), 0, work->length, these.pieces, &these.piece_count) &&
+           owner->operations->direct(owner, &these);
+}
+
 static void admit(struct srd *srd, uint32_t position)
 {
     struct send_wqe *work = work_of(srd, position);
@@ -37,6 +56,8 @@ static void admit(struct srd *srd, uint32_t position)
     if (!work->address) /* it was forgotten */
         return srd_end_work(srd, position, IBV_WC_WR_FLUSH_ERR, REASON_FLUSHED);
     reason = check_work(srd, work);
+    if (!reason && is_done_directly(srd, work))
+        return srd_end_work(srd, position, IBV_WC_SUCCESS, REASON_NONE);
     struct srd_flow *flow = reason ? NULL : srd_flows_find(srd, work);
     if (!flow)
         return srd_end_work(srd, position, reason ? request_status(reason) : IBV_WC_LOC_QP_OP_ERR,
@@ -67,12 +88,6 @@ enum operation srd_sender_operation(const struct send_wqe *work, const struct sr
     if (work->opcode == IBV_WR_RDMA_WRITE_WITH_IMM && !(ends && (apart || !flight->offset)))
         return OPERATION_WRITE_ONLY;
     return request_kind(work)->only;
-}
-
-/* A Q_Key with the high bit set in the work request means the queue pair's own (IBA 10.2.5, C10-15). */
-static uint32_t qkey_of(const struct srd *srd, const struct send_wqe *work)
-{
-    return work->remote_qkey >> 31 ? srd->common.settings.qkey : work->remote_qkey;
 }
 
 static void write_head(const struct srd *srd, const struct srd_flow *flow, enum operation operation, uint32_t number,

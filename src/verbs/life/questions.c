@@ -74,8 +74,9 @@ static bool qp_refused(struct ibv_qp *ibv, struct calls_refused *refused)
     lock_take(&qp->lock);
     const struct counts *counts = &qp_flow(qp)->counts;
     refused->rnrs = counts_number(counts, EVENT_RNR_SENT);
-    refused->too_long =
-        counts->reasons[counts_place(REASON_RECEIVE_TOO_SHORT)] + counts->reasons[counts_place(REASON_PACKET_TOO_LONG)];
+    refused->too_long = counts->reasons[counts_place(REASON_RECEIVE_TOO_SHORT)];
+    if (!(qp->traits & QP_UNORDERED)) /* there it is a packet that no sender makes */
+        refused->too_long += counts->reasons[counts_place(REASON_PACKET_TOO_LONG)];
     refused->unaddressed = counts->reasons[counts_place(REASON_SENDER_UNADDRESSED)];
     lock_release(&qp->lock);
     return true;

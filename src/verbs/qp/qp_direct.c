@@ -1,5 +1,6 @@
 #include "verbs/qp/qp_direct.h"
 
+#include "config/device_state.h"
 #include "ipc/node.h"
 #include "link/direct.h"
 #include "link/shm.h"
@@ -19,6 +20,22 @@ static uint32_t reads_kept(const struct qp *qp)
     return qp->attr.max_dest_rd_atomic < most ? qp->attr.max_dest_rd_atomic : most;
 }
 
+/* A READ or WRITE of SRD needs an address handle of its target for its sender: for the device's first GID, which all
+ * have that do such work by themselves (qp_direct_message). */
+static bool knows_host(const struct qp *qp)
+{
+    const struct device_state *now = device_now(qp->object.context->device);
+    return pd_address_number(qp->memory.pd, &now->gids[now->first_gid]) != ADDRESS_NUMBER_NONE;
+}
+
+/* The access to publish, of SRD: what a region allows is all that its target asks. */
+static unsigned published_messages(const struct qp *qp)
+{
+    bool takes = engine_is_receiving(qp_engine(qp)) && !engine_has_failed(qp_engine(qp)) && knows_host(qp) &&
+                 qp->attr.qkey != PUBLISHED_NO_PSN;
+    return takes ? PUBLISHED_WRITE | PUBLISHED_READ : 0;
+}
+
 /* The access to publish. RTR publishes only after the first packet has arrived, which raises an event. READs need a
  * place where their results are kept. */
 static unsigned published_access(const struct qp *qp)
@@ -33,10 +50,18 @@ static unsigned published_access(const struct qp *qp)
     return (writes ? PUBLISHED_WRITE : 0) | (reads && reads_kept(qp) ? PUBLISHED_READ : 0);
 }
 
-void qp_publish(struct qp *qp)
+static struct published_queue_pair publication_of_messages(const struct qp *qp)
 {
-    lock_assert_held(&qp->lock);
-    struct published_queue_pair queue_pair = {
+    return (struct published_queue_pair){.peer = PUBLISHED_ALL,
+                                         .access = published_messages(qp),
+                                         .first_psn = qp->attr.qkey,
+                                         .peer_psn = PUBLISHED_MESSAGES,
+                                         .domain = (uintptr_t)qp->memory.pd};
+}
+
+static struct published_queue_pair publication_of(const struct qp *qp)
+{
+    return (struct published_queue_pair){
         .peer = qp->attr.dest_qp_num,
         .access = published_access(qp),
         .first_psn = qp->state == IBV_QPS_RTR ? PUBLISHED_NO_PSN : qp->attr.sq_psn & PSN_MASK,
@@ -44,7 +69,16 @@ void qp_publish(struct qp *qp)
         .max_dest_rd_atomic = reads_kept(qp),
         .domain = (uintptr_t)qp->memory.pd,
     };
-    if (!process_publishes(qp->process) || !queue_pair.access || qp->path.direct.published)
+}
+
+void qp_publish(struct qp *qp)
+{
+    lock_assert_held(&qp->lock);
+    if (!process_publishes(qp->process) || qp->path.direct.published)
+        return;
+    const struct published_queue_pair queue_pair =
+        qp->traits & QP_UNORDERED ? publication_of_messages(qp) : publication_of(qp);
+    if (!queue_pair.access)
         return;
     qp->path.direct.published = published_queue_pair(node_published(qp->process->node), qp->number, &queue_pair);
     qp->path.direct.publications += qp->path.direct.published;
@@ -194,6 +228,36 @@ bool qp_read_directly(struct qp *qp, const struct send_wqe *work)
         (ways && polled_takes_ring(&ways->rendezvous, tags->read, 0, clock_now)))
         return false;
     return qp_direct(qp_owner(qp), &these);
+}
+
+bool qp_direct_message(struct qp *qp, unsigned gid_index, const struct direct_works *these)
+{
+    lock_assert_held(&qp->lock);
+    const struct send_wqe *work = these->works[0];
+    bool writes = work->opcode == IBV_WR_RDMA_WRITE;
+    struct direct_access access = {{.write = writes,
+                                    .number = work->remote_qp,
+                                    .own_number = qp->number,
+                                    .first_psn = these->qkey,
+                                    .own_psn = PUBLISHED_MESSAGES,
+                                    .key = work->rkey,
+                                    .address = work->remote_address,
+                                    .length = work->length},
+                                   these->pieces,
+                                   these->piece_count,
+                                   NULL,
+                                   0};
+    bool may = gid_index == device_now(qp->object.context->device)->first_gid && !traffic_taps(&qp->process->traffic) &&
+               !qp_is_watched(qp) && !qp_port_is_down(qp);
+    struct peer *peer = may ? node_find(qp->process->node, work->remote_qp) : NULL;
+    if (!peer)
+        return false;
+    bool done = !peer->gone && atomic_load_explicit(&peer->link->directs, memory_order_relaxed) &&
+                shm_can_direct(peer->link) && shm_direct(peer->link, &access);
+    node_put(qp->process->node, peer);
+    if (done)
+        note_direct(qp_flow(qp), writes, these);
+    return done;
 }
 
 bool qp_may_be_written_to(struct qp *qp)

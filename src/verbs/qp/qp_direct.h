@@ -2,6 +2,7 @@
  * peer for that: docs/evidence/one-sided.md. Under qp->lock. */
 #pragma once
 
+#include "transport/direct.h"
 #include "verbs/qp/qp.h"
 
 /* Publishes the new state or attributes of the queue pair to its peer, if the peer may do anything by itself. */
@@ -20,6 +21,10 @@ bool qp_transmit_directly(struct qp *, struct link *);
 /* Carries out a READ into a receive, which is in no send queue, if the peer is known, work may be done directly and the
  * queue pair may begin work. False: the READ must be posted. */
 bool qp_read_directly(struct qp *, const struct send_wqe *);
+
+/* Carries out a READ or WRITE of SRD, to a receiver on this host from the device's GID with this index. False: it must
+ * be sent as packets. */
+bool qp_direct_message(struct qp *, unsigned gid_index, const struct direct_works *);
 
 /* Returns true if a peer may have written to this process's memory since the queue pair was made, by packets to it or
  * by itself anywhere. Called under no lock of the queue pair; true also if a lock that it needs is not free now. */

@@ -16,7 +16,7 @@
 #include "verbs/object/context.h"
 #include "verbs/object/control.h"
 #include "verbs/object/domain.h"
-#include "verbs/qp/qp.h"
+#include "verbs/qp/qp_direct.h"
 #include "verbs/send/route.h"
 #include "wire/datagram.h"
 #include "wire/grh.h"
@@ -175,6 +175,34 @@ static void end_work(const struct ah *ah)
     control_unlock(context);
 }
 
+/* The queue pairs of a domain that leads to this host no more serve no READs and WRITEs of it, as their packets would
+ * be refused (qp_direct.c publishes them while it does). */
+static void withdraw(struct context *context, const struct pd *pd)
+{
+    struct object *object;
+    control_lock(context);
+    LIST_FOREACH (object, &context->objects[OBJECT_QP], siblings) {
+        struct qp *qp = qp_real(object_whole(object));
+        if (qp->memory.pd != pd || !(qp->traits & QP_UNORDERED))
+            continue;
+        lock_take(&qp->lock);
+        qp_unpublish(qp);
+        lock_release(&qp->lock);
+    }
+    control_unlock(context);
+}
+
+static void forget_number(struct ah *ah)
+{
+    struct context *context = context_of(ah->ibv.context);
+    const struct pd *pd = pd_of(ah->ibv.pd);
+    const union ibv_gid gid = ah->attr.grh.dgid;
+    bool served = ah->route && ah->local;
+    ah_release(ah);
+    if (served && pd_address_number(pd, &gid) == ADDRESS_NUMBER_NONE)
+        withdraw(context, pd);
+}
+
 /* A datagram that uses the handle is sent before ibv_post_send returns, or waits in the send queue for room; the
  * program may not destroy the handle before the work's completion (ibv_post_send(3)). */
 int ah_destroy(struct ibv_ah *ibv)
@@ -184,7 +212,7 @@ int ah_destroy(struct ibv_ah *ibv)
     if (!error)
         end_work(ah);
     if (!error)
-        ah_release(ah);
+        forget_number(ah);
     return error;
 }
 

@@ -9,6 +9,7 @@
 #include "verbs/kinds/srd/srd.h"
 #include "verbs/life/qp_messages.h"
 #include "verbs/life/qp_owner.h"
+#include "verbs/qp/qp_direct.h"
 #include "verbs/qp/qp_doors.h"
 #include "verbs/send/ah.h"
 #include "wire/grh.h"
@@ -75,15 +76,25 @@ static void reply(struct engine_owner *owner, const struct packet *packet, const
     srd_respond(qp_of_owner(owner), source, response);
 }
 
-/* The sender's GID has a number if an address handle of this protection domain leads to it. */
+/* The sender's GID has a number if an address handle of this protection domain leads to it. Handles come after the
+ * queue pair, so the first READ or WRITE after them is when it may be published. */
 static bool knows(struct engine_owner *owner, const struct packet *packet)
 {
-    const struct qp *qp = qp_of_owner(owner);
+    struct qp *qp = qp_of_owner(owner);
     union ibv_gid source, destination;
     if (!packet->grh)
         return false;
     gid_from_grh(packet->grh, &source, &destination);
-    return pd_address_number(qp->memory.pd, &source) != ADDRESS_NUMBER_NONE;
+    bool known = pd_address_number(qp->memory.pd, &source) != ADDRESS_NUMBER_NONE;
+    if (known)
+        qp_publish(qp);
+    return known;
+}
+
+static bool is_done_directly(struct engine_owner *owner, const struct direct_works *these)
+{
+    const struct ah *ah = these->works[0]->address;
+    return ah->local && qp_direct_message(qp_of_owner(owner), ah->attr.grh.sgid_index, these);
 }
 
 static bool is_refused(struct engine_owner *owner, const struct send_wqe *work, nanos since)
@@ -133,5 +144,6 @@ const struct owner_operations srd_owner_operations = {
     .is_refused = is_refused,
     .is_slow = is_slow,
     .holds_back = holds_back,
+    .direct = is_done_directly,
     .refused = qp_owner_refused,
 };
