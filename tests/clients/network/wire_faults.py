@@ -207,7 +207,7 @@ def wait_for_counter(suite, program, holds):
 
 
 def falls_silent(suite):
-    """Of SRD: the codes 13, 15 and 9, each after its time; in 5 rounds of this seed each happens."""
+    """Of SRD: the codes 13, 15 and 9, each after its time."""
     done = subprocess.run(suite.on(SERVER, [f"{BUILD}/tests/clients/killed_srd", "5", "3", SERVER, CLIENT]), env=suite.environment(),
                           capture_output=True, text=True, timeout=patience(120), check=False)
     if done.returncode:
