@@ -94,8 +94,8 @@ def main():
     suite.add("10,000 queue pairs take less than 4 KiB each", lambda: run(suite, "many_qps", 10000, 4096))
     suite.add("200 deaths end in errors and nothing hangs",
               lambda: run(suite, "killed_peer", os.environ.get("SOFTVERBS_TEST_DEATHS", 200), timeout=300))
-    suite.add("SRD: work for a process that is killed ends once, and another takes its place", lambda: kill_srd(suite, 60))
-    suite.add("SRD: the other may have the same number", lambda: kill_srd_again(suite, 30))
+    suite.add("SRD: work for a process that is killed ends once, and another takes its place", lambda: kill_srd(suite, 25))
+    suite.add("SRD: the other may have the same number", lambda: kill_srd_again(suite, 15))
     suite.add("who ends has acknowledged what nobody asked about", lambda: run(suite, "exit_after_receive", "quietly", "quietly", 100))
     suite.add("who ends with _exit need not", lambda: run(suite, "exit_after_receive", "suddenly", "suddenly", 50))
     suite.add("who ends with _exit has acknowledged", lambda: run(suite, "exit_after_receive", "here", "here", 200))
