@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -140,12 +141,14 @@ static void copy(const struct file *file, const struct last_line *line, struct l
 bool last_lines_find(const char *directory, int pid, unsigned slot, const char *text, struct last_lines_found *to)
 {
     char path[PATH_MAX / 16 + 64];
-    struct file file;
     int error = errno, before = uncancelled_begin();
+    struct file *file = malloc(sizeof *file); /* the helper thread has a small stack */
     snprintf(path, sizeof path, "%s/" LAST_LINES_PREFIX "%d-%u", directory, pid, slot);
-    struct last_line *found = read_file(path, &file) ? find_last(&file, text) : NULL;
+    struct last_line *last_one = file && read_file(path, file) ? find_last(file, text) : NULL;
+    bool found = last_one;
     if (found)
-        copy(&file, found, to);
+        copy(file, last_one, to);
+    free(file);
     uncancelled_end(before);
     errno = error;
     return found;
