@@ -152,8 +152,7 @@ int udp_fd(const struct udp_port *port)
     return port->epoll;
 }
 
-/* Reads all queues first, as an answer may still wait there. */
-/* Finds the answer of the last half a minute. */
+/* Finds the answer of the last half a minute. Reads all queues first, as it may still wait there. */
 static bool find_error(struct udp_port *port, const uint8_t destination[16], struct udp_icmp_error *heard)
 {
     static const nanos fresh = 30 * NANOS_SECOND;

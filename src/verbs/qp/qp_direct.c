@@ -247,7 +247,7 @@ bool qp_direct_message(struct qp *qp, unsigned gid_index, const struct direct_wo
                                    these->piece_count,
                                    NULL,
                                    0};
-    bool may = gid_index == device_now(qp->object.context->device)->first_gid && !traffic_taps(&qp->process->traffic) &&
+    bool may = gid_index == device_now(qp->object.context->device)->first_gid && process_publishes(qp->process) &&
                !qp_is_watched(qp) && !qp_port_is_down(qp);
     struct peer *peer = may ? node_find(qp->process->node, work->remote_qp) : NULL;
     if (!peer)

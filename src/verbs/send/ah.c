@@ -192,12 +192,13 @@ static void withdraw(struct context *context, const struct pd *pd)
     control_unlock(context);
 }
 
-static void forget_number(struct ah *ah)
+/* The child of a fork has published nothing, and waits for no peer. */
+static void release_and_withdraw(struct ah *ah)
 {
     struct context *context = context_of(ah->ibv.context);
     const struct pd *pd = pd_of(ah->ibv.pd);
     const union ibv_gid gid = ah->attr.grh.dgid;
-    bool served = ah->route && ah->local;
+    bool served = ah->route && ah->local && !context->process->inherited;
     ah_release(ah);
     if (served && pd_address_number(pd, &gid) == ADDRESS_NUMBER_NONE)
         withdraw(context, pd);
@@ -212,7 +213,7 @@ int ah_destroy(struct ibv_ah *ibv)
     if (!error)
         end_work(ah);
     if (!error)
-        forget_number(ah);
+        release_and_withdraw(ah);
     return error;
 }
 

@@ -10,7 +10,7 @@
 enum { NO_ACCESS = 7, NO_QP = 9, NO_ADDRESS = 14, TIMES = 4 };
 
 /* The steps of the other process. */
-enum step { STEP_NOTHING, STEP_ADD_HANDLE, STEP_DROP_HANDLE, STEP_CHANGE_KEY, STEP_READ_ONLY, STEP_FAIL };
+enum step { STEP_NOTHING, STEP_ADD_HANDLE, STEP_DROP_HANDLE, STEP_CHANGE_KEY, STEP_READ_ONLY, STEP_FAIL, STEP_FORK };
 
 struct target {
     uint32_t qpn, rkey, rkey_of_other_domain;
@@ -55,6 +55,17 @@ static void do_step(struct served *served, enum step step)
                                                 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ));
 }
 
+/* The child of a fork destroys its copy of the handle. */
+static void fork_a_child(struct served *served)
+{
+    int status;
+    pid_t child = fork();
+    if (!child)
+        _exit(ibv_destroy_ah(served->handles[0]));
+    EXPECT(waitpid(child, &status, 0), ==, child);
+    EXPECT(status, ==, 0);
+}
+
 /* Ends without a status where a step fails. */
 static void serve(int from_parent)
 {
@@ -64,6 +75,8 @@ static void serve(int from_parent)
     do_step(&served, STEP_ADD_HANDLE);
     while (read(from_parent, &step, sizeof step) == sizeof step) {
         do_step(&served, step);
+        if (step == STEP_FORK)
+            fork_a_child(&served);
         const struct target target = {served.end.qp->qp_num, served.end.mr->rkey, served.other.mr->rkey,
                                       (uintptr_t)served.end.memory};
         if (write(from_parent, &target, sizeof target) != sizeof target)
@@ -139,16 +152,30 @@ static void pass_some(struct two *two)
     }
 }
 
-/* So no packet is needed, which nobody would take. */
+/* So no packet is needed, which the target would have to take. */
+static void pass_some_to_a_stopped_target(struct two *two)
+{
+    int status;
+    EXPECT(kill(two->child, SIGSTOP), ==, 0);
+    EXPECT(waitpid(two->child, &status, WUNTRACED), ==, two->child);
+    pass_some(two);
+    EXPECT(kill(two->child, SIGCONT), ==, 0);
+}
+
 static void a_target_that_is_stopped_is_read_and_written(const void *row)
 {
     struct two two = open_two();
-    int status;
     pass_some(&two);
-    EXPECT(kill(two.child, SIGSTOP), ==, 0);
-    EXPECT(waitpid(two.child, &status, WUNTRACED), ==, two.child);
+    pass_some_to_a_stopped_target(&two);
+    close_two(&two);
+}
+
+static void the_child_of_a_fork_withdraws_nothing(const void *row)
+{
+    struct two two = open_two();
     pass_some(&two);
-    EXPECT(kill(two.child, SIGCONT), ==, 0);
+    ask(&two, STEP_FORK);
+    pass_some_to_a_stopped_target(&two);
     close_two(&two);
 }
 
@@ -220,6 +247,7 @@ static void a_queue_pair_in_error_serves_none(const void *row)
 static void all(void)
 {
     CASE(a_target_that_is_stopped_is_read_and_written);
+    CASE(the_child_of_a_fork_withdraws_nothing);
     CASE(a_target_serves_while_it_has_an_address_handle);
     CASE(a_target_serves_its_own_q_key_alone);
     CASE(a_region_that_goes_is_read_and_written_no_more);
