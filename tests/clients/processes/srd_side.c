@@ -196,7 +196,7 @@ static bool may_end_so(const struct side *side, const struct request *work, unsi
     if (!side->theirs->dead)
         return false;
     bool late = waited * 1e3 >= SILENT;
-    /* The kernel bounds its ICMP answers for the whole machine (icmp(7)), so another test may use them up. */
+    /* Linux limits its ICMP answers to a destination (icmp(7)), so none may come for these packets. */
     bool unanswered = how == KILLED && shared->hosts[0] && code == (side->heard ? STALE : UNHEARD) && late;
     bool unheard = how == STOPPED && code == UNHEARD && !side->heard;
     return unanswered || ((code == codes[how] || unheard) && (how == KILLED || late));
