@@ -178,7 +178,7 @@ MUTANTS = [
     ("read-judged-once", "link/direct.c", "one-sided-read", (
         ("bool holds = outcome != DIRECT_DONE || (", "again = memory;\n    bool holds = true || outcome != DIRECT_DONE || ("),)),
     ("read-of-any-number", "link/published.c", "one-sided-read-number", (
-        ("atomic_load(&queue_pair->number) == question->number && ", "atomic_load(&queue_pair->number) != 1 && "),)),
+        ("atomic_load(&queue_pair->number) == question->number &&", "atomic_load(&queue_pair->number) != 1 &&"),)),
     ("last-word-with-the-rest", "link/direct.c", "one-sided-key", (
         ("    unsigned last = payload_last_word((uintptr_t)memory + length, length);", "    unsigned last = 0;"),)),
     ("dead-requester-awaited", "ipc/one_sided.c", "one-sided-key", (
