@@ -30,7 +30,8 @@ struct command {
 extern const struct command run_command, env_command, devices_command, show_command, stat_command, sysfs_command,
     event_command, inject_command, sweep_command, doctor_command, explain_command, version_command, missing_command,
     decode_command, draw_command, live_command, ping_command, trace_command, why_command, replay_command,
-    report_command, checks_command, lab_command, on_command, adverse_command, top_command, demo_command, around_command;
+    report_command, checks_command, lab_command, on_command, adverse_command, top_command, demo_command, around_command,
+    sim_command;
 
 /* clang-format off */
 /* Rows of a table for command_option: an option without a value, one with a value, and the last rows of each table. */

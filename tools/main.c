@@ -18,7 +18,7 @@ static const struct command *const commands[] = {
     &top_command,   &sysfs_command,   &event_command,   &inject_command,  &trace_command,  &replay_command,
     &sweep_command, &doctor_command,  &ping_command,    &explain_command, &decode_command, &draw_command,
     &live_command,  &missing_command, &why_command,     &report_command,  &checks_command, &lab_command,
-    &on_command,    &version_command, &adverse_command, &demo_command,
+    &on_command,    &version_command, &adverse_command, &demo_command,    &sim_command,
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };

@@ -43,7 +43,7 @@ def help_of_help_is_help():
 def help_lists_every_command_and_explains_it():
     overview = expect(softverbs("--help")).stdout.decode()
     commands = set(re.findall(r"^  (\w+) ", overview, re.MULTILINE)) - {"help"}
-    assert {"run", "around", "env", "devices", "show", "stat", "top", "sysfs", "event", "inject", "trace", "replay", "sweep", "doctor", "ping", "explain", "decode", "draw", "live", "missing", "why", "report", "checks", "lab", "on", "adverse", "demo", "version"} == commands, overview
+    assert {"run", "around", "env", "devices", "show", "stat", "top", "sysfs", "event", "inject", "trace", "replay", "sweep", "doctor", "ping", "explain", "decode", "draw", "live", "missing", "why", "report", "checks", "lab", "on", "sim", "adverse", "demo", "version"} == commands, overview
     for command in commands:
         text = expect(softverbs("help", command)).stdout
         assert text.startswith(f"Usage: softverbs {command}".encode()), text

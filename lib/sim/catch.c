@@ -1,0 +1,169 @@
+/* System calls of the program become a SIGSYS by syscall user dispatch (Linux 5.11; prctl(2)), unless their instruction
+ * is in this library. The kernel forgets it at exec, and a new thread or child begins without it. */
+#include <errno.h>
+#include <link.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "answer.h"
+#include "clock.h"
+#include "counter.h"
+#include "raw.h"
+#include "signals.h"
+#include "token.h"
+
+#ifndef PR_SET_SYSCALL_USER_DISPATCH /* Debian 12's headers have it */
+#define PR_SET_SYSCALL_USER_DISPATCH 59
+#define PR_SYS_DISPATCH_ON 1
+#endif
+
+enum { CALLS = 512, INSTRUCTION_BYTES = 2, NOT_SIMULATED = 0, CAUGHT = 1 };
+
+static THREAD_LOCAL volatile char selector; /* the kernel reads it at each call */
+static uintptr_t text_begin, text_bytes;
+
+/* --- the table of calls */
+
+enum traits { POINT = 1, QUIET = 2, IS_UNANSWERED = 4 };
+
+struct rule {
+    long (*answer)(struct caught *); /* NULL: the kernel answers */
+    unsigned traits;
+    unsigned unanswered; /* place in the run's counts */
+};
+
+enum {
+#define UNANSWERED(name) PLACE_##name,
+#include "sim/calls.def"
+};
+
+static const struct rule rules[CALLS] = {
+#define ANSWERED(name, traits) [SYS_##name] = {answer_##name, traits, 0},
+#define PASSED(name, traits) [SYS_##name] = {NULL, traits, 0},
+#define UNANSWERED(name) [SYS_##name] = {NULL, IS_UNANSWERED, PLACE_##name},
+#include "sim/calls.def"
+};
+
+static long answer(struct caught *call)
+{
+    static const struct rule plain = {0};
+    const struct rule *rule = call->number >= 0 && call->number < CALLS ? &rules[call->number] : &plain;
+    struct sim_thread *thread = token_thread();
+    token_run->counts.calls++;
+    if (rule->traits & IS_UNANSWERED)
+        token_run->unanswered[rule->unanswered]++;
+    if (rule->traits & POINT)
+        token_point();
+    thread->call = (uint16_t)call->number;
+    thread->arguments[0] = (uint64_t)call->argument[0];
+    thread->arguments[1] = (uint64_t)call->argument[1];
+    const long *argument = call->argument;
+    long result = rule->answer ? rule->answer(call)
+                               : RAW_CALL(call->number, argument[0], argument[1], argument[2], argument[3], argument[4],
+                                          argument[5], 0);
+    if (result >= 0 && !(rule->traits & QUIET))
+        token_acted();
+    return result;
+}
+
+/* --- handlers */
+
+/* The return from a handler that was set before calls were caught. */
+static void return_from_handler(uintptr_t stack)
+{
+    __asm__ volatile("mov %0, %%rsp\n"
+                     "mov $15, %%eax\n"
+                     "syscall\n"
+                     :
+                     : "r"(stack)
+                     : "memory");
+}
+
+static void on_call(int signal, siginfo_t *info, void *context)
+{
+    ucontext_t *here = context, *outer = token_context;
+    greg_t *registers = here->uc_mcontext.gregs;
+    struct caught call = {.number = info->si_syscall,
+                          .argument = {registers[REG_RDI], registers[REG_RSI], registers[REG_RDX], registers[REG_R10],
+                                       registers[REG_R8], registers[REG_R9]},
+                          .context = here};
+    if (call.number == SYS_rt_sigreturn)
+        return_from_handler((uintptr_t)registers[REG_RSP]);
+    token_context = here;
+    long result = answer(&call);
+    token_context = outer;
+    registers[REG_RAX] = result == ANSWER_RESTART ? call.number : result;
+    if (result == ANSWER_RESTART)
+        registers[REG_RIP] -= INSTRUCTION_BYTES;
+}
+
+static void on_fault(int signal, siginfo_t *info, void *context)
+{
+    bool may_be_counter = info->si_code == SI_KERNEL && token_is_simulated();
+    if (!may_be_counter || !clock_answer_counter(context))
+        signals_pass_fault(signal, info, context);
+}
+
+/* This thread has run for long without a call. */
+static void on_stop(int signal, siginfo_t *info, void *context)
+{
+    if (!token_is_simulated() || token_run->current != token_number || token_thread()->state != SIM_RUNNING)
+        return;
+    token_run->counts.stops++;
+    token_thread()->call = TOKEN_MEMORY;
+    token_wait(SIM_STOPS, SIM_NEVER, 0);
+}
+
+/* --- beginning */
+
+static int find_text(struct dl_phdr_info *object, size_t size, void *data)
+{
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &object->dlpi_phdr[i];
+        uintptr_t begin = object->dlpi_addr + part->p_vaddr;
+        if (part->p_type == PT_LOAD && (uintptr_t)on_call - begin < part->p_memsz) {
+            text_begin = begin;
+            text_bytes = part->p_memsz;
+        }
+    }
+    return 0;
+}
+
+void counter_catch(bool catches)
+{
+    RAW(prctl, PR_SET_TSC, catches ? PR_TSC_SIGSEGV : PR_TSC_ENABLE);
+}
+
+bool answer_is_own(uintptr_t address)
+{
+    return address - text_begin < text_bytes;
+}
+
+bool answer_prepare(void)
+{
+    dl_iterate_phdr(find_text, NULL);
+    signals_install(SIGSYS, on_call);
+    signals_install(SIGSEGV, on_fault);
+    signals_install(SIGNALS_STOP, on_stop);
+    selector = NOT_SIMULATED;
+    return !RAW(prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, text_begin, text_bytes, &selector);
+}
+
+void answer_begin(void)
+{
+    counter_catch(true);
+    RAW(prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, text_begin, text_bytes, &selector);
+    selector = CAUGHT;
+}
+
+void answer_pause_catching(void)
+{
+    selector = NOT_SIMULATED;
+}
+
+void answer_resume_catching(void)
+{
+    selector = CAUGHT;
+}

@@ -1,0 +1,7 @@
+/* The time stamp counter, which programs read without a system call. */
+#pragma once
+
+#include <stdbool.h>
+
+/* Whether reads of it in this thread are faults, which the run's clock answers. */
+void counter_catch(bool);

@@ -1,0 +1,112 @@
+/* The memory of a simulated run (`softverbs sim`), which its launcher makes and the library in each program maps
+ * (lib/sim). The programs' threads share one token, and only its holder writes here; while no thread has it, the
+ * launcher does. So there are no locks, and only the words by which the token goes on are atomic. All programs of a
+ * run belong to the user who runs it and can change each other by it, so nothing here is checked against them.
+ *
+ * Times are virtual nanoseconds since the run began. */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define SIM_LAYOUT 1
+#define SIM_NEVER UINT64_MAX
+#define SIM_VARIABLE "SOFTVERBS_SIM" /* of the environment: the path of the memory */
+
+enum {
+    SIM_THREADS = 512,
+    SIM_NONE = SIM_THREADS, /* in place of the number of a thread */
+    SIM_TIMERS = 256,
+    SIM_KEPT = 16,         /* descriptors that a waiting thread keeps open */
+    SIM_NAME = 16,         /* as prctl(2) has it */
+    SIM_TURNS = 1 << 20,   /* choices that are written down */
+    SIM_UNANSWERED = 64,   /* calls that the library passes on though they may wait */
+    SIM_EXIT_DEADLOCK = 3, /* exit statuses of the command */
+    SIM_EXIT_LIVELOCK = 4,
+    SIM_EXIT_LIMIT = 124,
+};
+
+enum sim_state { SIM_FREE, SIM_READY, SIM_RUNNING, SIM_WAITING };
+
+/* When a thread that waits runs again, besides its deadline and signals. */
+enum sim_wait {
+    SIM_TRIES,  /* as soon as a thread has acted: it tries its call again */
+    SIM_SPINS,  /* likewise, or where a poll found something */
+    SIM_SLEEPS, /* when it is woken */
+    SIM_STOPS,  /* in a loop over memory: when another thread has run */
+};
+
+/* The launcher's orders to a thread that waits for the token. */
+enum sim_order { SIM_NO_ORDER, SIM_RUN, SIM_SHOW_STACK };
+
+struct sim_thread {
+    _Atomic uint32_t order; /* enum sim_order; a futex */
+    enum sim_state state;
+    enum sim_wait wait;
+    uint32_t serial; /* the number of threads that began before it, plus 1 */
+    pid_t pid, tid;  /* tid 0: it has not begun */
+    uint64_t deadline;
+    uint64_t seen; /* the count that SIM_TRIES, SIM_SPINS and SIM_STOPS compare: sim_count() when it began to wait */
+    uint64_t key;  /* of the futex for which it sleeps; 0: no futex */
+    bool woken, signalled;
+    uint32_t clock_reads; /* in a row, with no call between */
+    uint32_t fruitless;   /* polls and yields in a row */
+    uint64_t priority;    /* SIM_PRIORITIES: the highest runs */
+    int kept[SIM_KEPT];   /* second descriptors of the files for which it waits; 0: no descriptor */
+    uint16_t call;        /* in the table of sim/calls.def */
+    uint64_t arguments[2];
+    char name[SIM_NAME];
+};
+
+struct sim_timer {
+    pid_t pid;          /* 0: free */
+    int descriptor;     /* -1: SIGALRM */
+    uint64_t at, every; /* `every` 0: once */
+};
+
+/* A choice that another thread got than the one that comes first without a seed. */
+struct sim_turn {
+    uint32_t choice; /* the number of choices before it */
+    uint32_t serial; /* of the thread */
+};
+
+enum sim_strategy { SIM_UNIFORM, SIM_PRIORITIES, SIM_STARVATION, SIM_STRATEGIES };
+
+/* How the seed chooses; sim_begin draws it. */
+struct sim_plan {
+    enum sim_strategy strategy;
+    uint32_t every;       /* at one in so many scheduling points the token goes on; 0: at no point */
+    uint64_t next_change; /* SIM_PRIORITIES: the running thread gets the lowest priority at this point; */
+    uint32_t changes;     /* so many changes are left */
+    uint32_t starved;     /* SIM_STARVATION: serial of the thread that does not run */
+    uint64_t starved_until;
+    bool replays; /* the turns are read instead of drawn */
+};
+
+struct sim_counts {
+    uint64_t decisions, switches, calls, points, jumps, stops, forced;
+};
+
+struct sim_run {
+    uint32_t layout;
+    uint64_t seed, dice, hash, now;
+    struct sim_plan plan;
+    uint64_t acts;                     /* what was done to descriptors, locks of files and processes */
+    uint64_t moves;                    /* what memory saw: a poll that found something, a thread that was woken */
+    uint64_t turns_run;                /* decisions for threads that do not loop over memory */
+    uint64_t quiet_count, quiet_since; /* acts and moves, and since when they are so many and all threads spin */
+    uint32_t current, serials;
+    bool over;                  /* no thread can run, and nothing is due */
+    _Atomic uint32_t launcher;  /* a futex: the launcher is wanted */
+    pid_t ended_pid, ended_tid; /* what ends, so that the launcher gives the token on afterwards; tid 0: a process */
+    uint64_t draws, ports;      /* how often numbers and ports were drawn */
+    struct sim_counts counts;
+    struct sim_thread threads[SIM_THREADS];
+    struct sim_timer timers[SIM_TIMERS];
+    uint32_t choices, turn_count, turn_next;
+    bool turns_lost; /* there were more than SIM_TURNS */
+    struct sim_turn turns[SIM_TURNS];
+    uint32_t unanswered[SIM_UNANSWERED]; /* by the place in sim/calls.def's list of UNANSWERED */
+};

@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""softverbs sim: a seed gives one order, time that does not pass, and reports of what stands still. Prints TAP."""
+import os
+import re
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../tool"))
+import cases
+from cases import BUILD, PYTHON, Skip, environment, expect, softverbs, told
+from patience import patience
+
+THREADS = f"{BUILD}/tests/sim/threads"
+PING_PONG = ("ibv_rc_pingpong", "-g", "0", "-n", "50")
+SUMMARY = rb"softverbs: sim: Seed (\d+): ([\d.]+) virtual seconds, (\d+) decisions, (\d+) loops\s+stopped, hash ([0-9a-f]{16})\."
+
+
+def _needs_namespaces():
+    done = softverbs("sim", "--", "true")
+    if b"allows no namespaces" in done.stderr:
+        raise Skip("this system allows no namespaces of one's own")
+    return done
+
+
+def _sim(*words, status=0, out=None, options=()):
+    done = softverbs("sim", *options, "--", *words)
+    assert done.returncode == status, told(done)
+    assert out is None or done.stdout == out, told(done)
+    return done
+
+
+def _summary(done):
+    """Virtual seconds, decisions, stopped loops and hash."""
+    found = re.search(SUMMARY, b" ".join(done.stderr.split()))
+    assert found, told(done)
+    return float(found[2]), int(found[3]), int(found[4]), found[5]
+
+
+def _pair(program, *more):
+    return (*program, *more, "---", "+500ms", *program, *more, "127.0.0.1")
+
+
+def the_last_line_has_the_seed_and_the_hash():
+    done = _needs_namespaces()
+    expect(done, 0, b"", None)
+    assert _summary(done)[0] < 0.1 and b"Seed 1:" in done.stderr, told(done)
+
+
+def a_seed_repeats_its_order_and_its_output():
+    _needs_namespaces()
+    for program in (_pair(PING_PONG), _pair(PING_PONG, "-e"),
+                    ("rping", "-s", "-C", "5", "-v", "-a", "127.0.0.1", "---", "+500ms", "rping", "-c", "-C", "5", "-v", "-a", "127.0.0.1")):
+        seen = set()
+        for seed in (1, 2, 3):
+            runs = [_sim(*program, options=("--seed", str(seed))) for _ in range(4)]
+            assert len({(_summary(done), done.stdout) for done in runs}) == 1, [told(done) for done in runs]
+            assert _summary(runs[0])[2] == 0, told(runs[0])
+            seen.add(_summary(runs[0])[3])
+        assert len(seen) == 3, (program, seen)
+
+
+def time_passes_when_no_thread_can_run():
+    _needs_namespaces()
+    began = time.monotonic()
+    virtual, _, _, _ = _summary(_sim("sleep", "100000"))
+    assert 100000 <= virtual < 100001 and time.monotonic() - began < patience(60), virtual
+    _sim(THREADS, "timers", out=b"1400\n")  # after 1 s, and four times after 0.1 s
+
+
+def the_clock_and_chance_are_those_of_the_seed():
+    _needs_namespaces()
+    look = "import os, time, random, socket; s = socket.create_server(('127.0.0.1', 0)); " \
+           "print(os.getpid(), int(time.time()), os.urandom(8).hex(), random.random(), s.getsockname()[1])"
+    first, again, other = (_sim(PYTHON, "-c", look, options=("--seed", seed)).stdout for seed in ("5", "5", "6"))
+    assert first == again != other and first.startswith(b"2 1767225600 "), (first, other)
+
+
+def a_race_that_passes_outside_fails_by_seed():
+    _needs_namespaces()
+    failed = [seed for seed in range(40) if softverbs("sim", "--seed", str(seed), "--", THREADS, "race").returncode == 1]
+    assert 5 <= len(failed) <= 39, failed
+    for _ in range(5):
+        _sim(THREADS, "race", status=1, options=("--seed", str(failed[0])))
+
+
+def a_deadlock_is_a_sentence_and_the_stacks():
+    _needs_namespaces()
+    for seed in range(40):
+        done = softverbs("sim", "--seed", str(seed), "--", THREADS, "deadlock")
+        if done.returncode:
+            break
+    expect(done, 3, b"", None)
+    text = b" ".join(done.stderr.split())
+    assert b"Deadlock after" in text and f"with seed {seed}: no thread can run".encode() in text, told(done)
+    assert done.stderr.count(b": waits in futex(") == 2 and done.stderr.count(b"pthread_mutex_lock") >= 2, told(done)
+
+
+def threads_that_only_look_again_are_a_livelock():
+    _needs_namespaces()
+    done = _sim(THREADS, "livelock", status=4)
+    assert b"Livelock after" in done.stderr and b"waits in sched_yield" in done.stderr, told(done)
+
+
+def a_loop_over_memory_is_stopped_and_the_run_marked():
+    _needs_namespaces()
+    virtual, _, stopped, _ = _summary(_sim(THREADS, "memory", out=b"seen\n"))
+    assert stopped >= 1 and 2 <= virtual < 3, (virtual, stopped)
+    assert _summary(_sim(THREADS, "compute", out=b"done\n"))[2] >= 1
+
+
+def a_limit_of_real_time_ends_the_run():
+    _needs_namespaces()
+    done = _sim("sh", "-c", "while :; do :; done", status=124, options=("--limit", "1"))
+    assert b"stopped after 1 real" in done.stderr and b"process 2" in done.stderr, told(done)
+
+
+def _natively(*words):
+    return subprocess.run([THREADS, *words], capture_output=True, timeout=patience(60), check=True, env=environment()).stdout
+
+
+def a_call_that_waits_keeps_its_file_as_in_the_kernel():
+    _needs_namespaces()
+    for call in ("read", "recv", "poll", "select", "epoll", "write", "send"):
+        for deed in ("none", "close", "dup2"):
+            _sim(THREADS, "waits", call, deed, out=_natively("waits", call, deed), options=("--seed", "2"))
+
+
+def signals_interrupt_as_in_the_kernel():
+    _needs_namespaces()
+    for words in (("interrupted", "restart"), ("interrupted", "once"), ("child",)):
+        for seed in ("1", "2", "3"):
+            _sim(THREADS, *words, out=_natively(*words), options=("--seed", seed))
+
+
+def processes_begin_and_end():
+    _needs_namespaces()
+    script = "sleep 5 & first=$!; (exit 3); echo $?; kill -9 $first; wait $first; echo $?; echo a | tr a b; date +%s"
+    runs = [_sim("bash", "-c", script) for _ in range(3)]
+    assert len({(_summary(done), done.stdout) for done in runs}) == 1, [told(done) for done in runs]
+    assert runs[0].stdout == b"3\n137\nb\n1767225600\n", told(runs[0])
+
+
+def the_largest_status_is_that_of_the_command():
+    _needs_namespaces()
+    _sim("sh", "-c", "exit 7", "---", "false", status=7)
+    done = _sim("sh", "-c", "kill -SEGV $$", status=139)
+    assert b"was ended by signal 11" in done.stderr, told(done)
+    _sim("no-such-program", status=127)
+
+
+def wrong_words_are_refused():
+    for words, part in ((("--seed", "x", "--", "true"), b"--seed \"x\""), (("--strategy", "best", "--", "true"), b"strategy \"best\""),
+                        ((), b"needs a program"), (("--", "true", "---", "---", "true"), b"before or after ---"), (("--limit", "0", "--", "true"), b"--limit \"0\"")):
+        done = softverbs("sim", *words)
+        assert done.returncode == 2 and part in done.stderr, told(done)
+
+
+if __name__ == "__main__":
+    cases.main(sys.modules[__name__])

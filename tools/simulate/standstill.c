@@ -1,0 +1,125 @@
+#include "simulate/standstill.h"
+
+#include <inttypes.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "command.h"
+
+enum { STACK_MS = 500, NO_PLACE = 1000 };
+
+/* --- what threads wait in */
+
+static const struct {
+    long number;
+    const char *name;
+} calls[] = {
+#ifdef __x86_64__
+#define ANSWERED(name, traits) {SYS_##name, #name},
+#define PASSED(name, traits) {SYS_##name, #name},
+#define UNANSWERED(name) {SYS_##name, #name},
+#endif
+#include "sim/calls.def"
+    {-1, "a system call"}};
+
+static const char *const places[] = {
+    "no place",
+#define PLACE(NAME, words) words,
+#include "sim/calls.def"
+};
+
+static const char *name_of(unsigned call)
+{
+    unsigned i = 0;
+    while (calls[i].number >= 0 && calls[i].number != (long)call)
+        i++;
+    return calls[i].name;
+}
+
+static void describe(const struct sim_thread *thread, char *to, size_t size)
+{
+    if (thread->call >= NO_PLACE && (size_t)(thread->call - NO_PLACE) < sizeof places / sizeof *places)
+        snprintf(to, size, "%s", places[thread->call - NO_PLACE]);
+    else
+        snprintf(to, size, "%s(0x%" PRIx64 ", 0x%" PRIx64 ")", name_of(thread->call), thread->arguments[0],
+                 thread->arguments[1]);
+}
+
+static void list_threads(const struct sim_run *run)
+{
+    char where[96];
+    for (unsigned i = 0; i < SIM_THREADS; i++) {
+        const struct sim_thread *thread = &run->threads[i];
+        if (thread->state == SIM_FREE)
+            continue;
+        describe(thread, where, sizeof where);
+        fprintf(stderr, "  thread %u, %s, process %d, thread id %d: %s %s\n", thread->serial,
+                *thread->name ? thread->name : "no name", thread->pid, thread->tid,
+                thread->state == SIM_WAITING ? "waits in" : "was last in", where);
+    }
+}
+
+/* --- stacks */
+
+/* The helper of softverbs waits wherever there is no work. */
+static bool is_of_interest(const struct sim_thread *thread)
+{
+    return thread->state == SIM_WAITING && strcmp(thread->name, "softverbs") != 0;
+}
+
+static void show_stack(struct sim_run *run, struct sim_thread *thread)
+{
+    struct timespec span = {0, STACK_MS * 1000000L};
+    uint32_t seen = atomic_load(&run->launcher);
+    atomic_store(&thread->order, SIM_SHOW_STACK);
+    syscall(SYS_futex, &thread->order, FUTEX_WAKE, 1, NULL, NULL, 0);
+    syscall(SYS_futex, &run->launcher, FUTEX_WAIT, seen, &span, NULL, 0);
+}
+
+static void show_stacks(struct sim_run *run, struct streams *streams)
+{
+    for (unsigned i = 0; i < SIM_THREADS; i++)
+        if (is_of_interest(&run->threads[i]))
+            show_stack(run, &run->threads[i]);
+    streams_pass_on(streams);
+}
+
+static bool spins(const struct sim_run *run)
+{
+    for (unsigned i = 0; i < SIM_THREADS; i++)
+        if (run->threads[i].state == SIM_WAITING && run->threads[i].wait == SIM_SPINS && !run->threads[i].key)
+            return true;
+    return false;
+}
+
+int standstill_report(struct sim_run *run, struct streams *streams)
+{
+    bool livelock = spins(run);
+    double seconds = (double)run->now * 1e-9;
+    if (livelock)
+        complain("sim: Livelock after %.6f virtual seconds with seed %" PRIu64
+                 ": each thread waits, or looks again and "
+                 "again and finds nothing, and nothing is due.",
+                 seconds, run->seed);
+    else
+        complain("sim: Deadlock after %.6f virtual seconds with seed %" PRIu64
+                 ": no thread can run, and nothing is due.",
+                 seconds, run->seed);
+    list_threads(run);
+    show_stacks(run, streams);
+    return livelock ? SIM_EXIT_LIVELOCK : SIM_EXIT_DEADLOCK;
+}
+
+int standstill_report_limit(const struct sim_run *run, unsigned seconds)
+{
+    complain("sim: The run was stopped after %u real and %.6f virtual seconds with seed %" PRIu64
+             "; --limit sets another "
+             "number.",
+             seconds, (double)run->now * 1e-9, run->seed);
+    list_threads(run);
+    return SIM_EXIT_LIMIT;
+}
