@@ -26,7 +26,7 @@ static uintptr_t text_begin, text_bytes;
 
 /* --- the table of calls */
 
-enum traits { POINT = 1, QUIET = 2, IS_UNANSWERED = 4 };
+enum traits { POINT = 1, QUIET = 2, LOOKS = 4, COUNTS = 8, IS_UNANSWERED = 16 };
 
 struct rule {
     long (*answer)(struct caught *); /* NULL: the kernel answers */
@@ -46,6 +46,13 @@ static const struct rule rules[CALLS] = {
 #include "sim/calls.def"
 };
 
+static void log_call(const struct caught *call, long result)
+{
+    if (token_run->log.wanted && token_run->log.count < SIM_LOGGED)
+        token_run->log.calls[token_run->log.count++] =
+            (struct sim_logged){token_run->now, result, token_thread()->serial, (uint16_t)call->number};
+}
+
 static long answer(struct caught *call)
 {
     static const struct rule plain = {0};
@@ -63,7 +70,10 @@ static long answer(struct caught *call)
     long result = rule->answer ? rule->answer(call)
                                : RAW_CALL(call->number, argument[0], argument[1], argument[2], argument[3], argument[4],
                                           argument[5], 0);
-    if (result >= 0 && !(rule->traits & QUIET))
+    log_call(call, result);
+    if ((rule->traits & LOOKS && result == -EAGAIN) || (rule->traits & COUNTS && !result))
+        token_found_nothing();
+    else if (result >= 0 && !(rule->traits & QUIET))
         token_acted();
     return result;
 }

@@ -6,6 +6,7 @@
 
 #include "answer.h"
 #include "file.h"
+#include "network.h"
 #include "raw.h"
 #include "token.h"
 
@@ -39,14 +40,22 @@ long answer_readv(struct caught *call)
     return take(call, true);
 }
 
+static long take_connection(struct caught *call)
+{
+    long result = take(call, true);
+    if (result >= 0)
+        network_hurry((int)result);
+    return result;
+}
+
 long answer_accept(struct caught *call)
 {
-    return take(call, true);
+    return take_connection(call);
 }
 
 long answer_accept4(struct caught *call)
 {
-    return take(call, true);
+    return take_connection(call);
 }
 
 /* MSG_WAITALL of a stream: pieces, as they come. */

@@ -11,6 +11,7 @@
 #include "answer.h"
 #include "chance.h"
 #include "file.h"
+#include "network.h"
 #include "raw.h"
 #include "signals.h"
 #include "token.h"
@@ -92,10 +93,18 @@ static bool may_wait(int descriptor, int flags)
            (file_is(descriptor, S_IFSOCK) || file_is(descriptor, S_IFIFO));
 }
 
+static void settle(int descriptor, long result)
+{
+    if (result > 0 && network_is(descriptor))
+        network_settle();
+}
+
 static long pass_on(const struct caught *call)
 {
-    return RAW_CALL(call->number, call->argument[0], call->argument[1], call->argument[2], call->argument[3],
-                    call->argument[4], call->argument[5], 0);
+    long result = RAW_CALL(call->number, call->argument[0], call->argument[1], call->argument[2], call->argument[3],
+                           call->argument[4], call->argument[5], 0);
+    settle((int)call->argument[0], result);
+    return result;
 }
 
 /* Writes the message, whose pieces are copied, as they are shortened. More pieces than fit go at once or as far as
@@ -111,6 +120,7 @@ static long write_message(const struct caught *call, const struct msghdr *messag
     uint64_t deadline = output.is_socket ? file_deadline(output.descriptor, SO_SNDTIMEO) : SIM_NEVER;
     output.descriptor = file_keep(output.descriptor);
     long result = put_all(&output, deadline);
+    settle(output.descriptor, result);
     file_drop_kept();
     return result;
 }
@@ -161,6 +171,8 @@ static long try_connect(const struct caught *call, int descriptor)
     long before = file_set_waiting(descriptor, false);
     long result = RAW(connect, descriptor, call->argument[1], call->argument[2]);
     file_set_flags(descriptor, before);
+    if (result == -EINPROGRESS)
+        network_settle();
     return result;
 }
 
@@ -189,12 +201,32 @@ long answer_connect(struct caught *call)
 {
     int descriptor = (int)call->argument[0];
     const struct sockaddr *to = (void *)call->argument[1];
-    if (to && (to->sa_family == AF_INET || to->sa_family == AF_INET6))
+    bool over_network = to && (to->sa_family == AF_INET || to->sa_family == AF_INET6);
+    if (over_network) {
         chance_bind(descriptor);
-    if (!file_waits(descriptor))
-        return pass_on(call);
+        network_hurry(descriptor);
+    }
+    bool may_wait = file_waits(descriptor);
     uint64_t deadline = file_deadline(descriptor, SO_SNDTIMEO);
-    long result = connect_kept(call, file_keep(descriptor), deadline);
+    long result = may_wait ? connect_kept(call, file_keep(descriptor), deadline) : try_connect(call, descriptor);
     file_drop_kept();
+    return result;
+}
+
+/* --- ends of a connection, which the other end sees */
+
+long answer_close(struct caught *call)
+{
+    bool over_network = network_is((int)call->argument[0]);
+    long result = RAW(close, call->argument[0]);
+    if (over_network)
+        network_settle();
+    return result;
+}
+
+long answer_shutdown(struct caught *call)
+{
+    long result = RAW(shutdown, call->argument[0], call->argument[1]);
+    network_settle();
     return result;
 }

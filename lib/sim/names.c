@@ -43,13 +43,13 @@ static void *begin_thread(void *argument)
 {
     struct beginning beginning = *(struct beginning *)argument;
     uint64_t before = signals_block();
-    free(argument); /* it may make a call, which must not be caught while signals are blocked */
     token_number = beginning.number;
     token_thread()->tid = (pid_t)RAW(gettid);
     token_await();
     answer_begin();
     signals_restore(before);
     signals_admit();
+    free(argument); /* not before: it may take a lock, and its calls must not be caught while signals are blocked */
     return beginning.run(beginning.argument);
 }
 

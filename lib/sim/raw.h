@@ -2,7 +2,7 @@
  * a program's system call, so they call nothing of the C library that makes one. x86-64. */
 #pragma once
 
-#include <sys/syscall.h>
+#include "sim/call_numbers.h"
 
 static inline long raw(long number, long a, long b, long c, long d, long e, long f)
 {

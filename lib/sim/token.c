@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <sys/prctl.h>
 
+#include "network.h"
 #include "raw.h"
 #include "signals.h"
 #include "sim/choose.h"
@@ -17,6 +18,7 @@ enum {
     SPIN_LEAST = 1000, /* ns until a thread that found nothing looks again, though nobody has acted; */
     SPIN_DOUBLES = 10, /* it doubles so often, after each SPIN_SAME tries */
     SPIN_SAME = 4,
+    FRUITLESS = 4, /* calls in a row that find nothing, after which a thread spins */
 };
 
 struct sim_run *token_run;
@@ -44,6 +46,10 @@ void token_await(void)
         }
     }
     atomic_store(&thread->order, SIM_NO_ORDER);
+    if (token_run->unsettled) {
+        token_run->unsettled = false;
+        network_settle();
+    }
 }
 
 static void give_to(unsigned next)
@@ -111,6 +117,12 @@ void token_spin(void)
     struct sim_thread *thread = token_thread();
     unsigned doubled = thread->fruitless++ / SPIN_SAME;
     token_wait(SIM_SPINS, token_later(SPIN_LEAST << (doubled < SPIN_DOUBLES ? doubled : SPIN_DOUBLES)), 0);
+}
+
+void token_found_nothing(void)
+{
+    if (++token_thread()->fruitless > FRUITLESS)
+        token_spin();
 }
 
 void token_point_outside(void)

@@ -52,7 +52,10 @@ void token_point(void);
 /* This thread found nothing and tries again: it runs when another has acted, or a moment later. */
 void token_spin(void);
 
-/* The same at a place of the program where signals are not blocked. They do nothing without a run. */
+/* A call that does not wait found nothing. After some in a row it is the same as token_spin. */
+void token_found_nothing(void);
+
+/* token_point and token_spin at a place of the program where signals are not blocked. They do nothing without a run. */
 void token_point_outside(void);
 void token_spin_outside(enum token_place);
 

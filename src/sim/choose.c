@@ -61,6 +61,7 @@ void sim_remove(struct sim_run *run, pid_t pid, pid_t tid)
     for (unsigned i = 0; i < SIM_TIMERS && !tid; i++)
         if (run->timers[i].pid == pid)
             run->timers[i].pid = 0;
+    run->unsettled |= !tid;
     run->acts++;
 }
 

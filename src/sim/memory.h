@@ -22,6 +22,7 @@ enum {
     SIM_KEPT = 16,         /* descriptors that a waiting thread keeps open */
     SIM_NAME = 16,         /* as prctl(2) has it */
     SIM_TURNS = 1 << 20,   /* choices that are written down */
+    SIM_LOGGED = 1 << 20,  /* calls that are logged */
     SIM_UNANSWERED = 64,   /* calls that the library passes on though they may wait */
     SIM_EXIT_DEADLOCK = 3, /* exit statuses of the command */
     SIM_EXIT_LIVELOCK = 4,
@@ -72,6 +73,14 @@ struct sim_turn {
     uint32_t serial; /* of the thread */
 };
 
+/* A call that was answered. */
+struct sim_logged {
+    uint64_t now;
+    int64_t result;
+    uint32_t serial;
+    uint16_t call;
+};
+
 enum sim_strategy { SIM_UNIFORM, SIM_PRIORITIES, SIM_STARVATION, SIM_STRATEGIES };
 
 /* How the seed chooses; sim_begin draws it. */
@@ -101,6 +110,7 @@ struct sim_run {
     bool over;                  /* no thread can run, and nothing is due */
     _Atomic uint32_t launcher;  /* a futex: the launcher is wanted */
     pid_t ended_pid, ended_tid; /* what ends, so that the launcher gives the token on afterwards; tid 0: a process */
+    bool unsettled;             /* a process has ended, whose connections may still end */
     uint64_t draws, ports;      /* how often numbers and ports were drawn */
     struct sim_counts counts;
     struct sim_thread threads[SIM_THREADS];
@@ -109,4 +119,9 @@ struct sim_run {
     bool turns_lost; /* there were more than SIM_TURNS */
     struct sim_turn turns[SIM_TURNS];
     uint32_t unanswered[SIM_UNANSWERED]; /* by the place in sim/calls.def's list of UNANSWERED */
+    struct {
+        bool wanted;
+        uint32_t count; /* at most SIM_LOGGED */
+        struct sim_logged calls[SIM_LOGGED];
+    } log;
 };

@@ -9,7 +9,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../tool"))
 import cases
-from cases import BUILD, PYTHON, Skip, environment, expect, softverbs, told
+from cases import BUILD, PYTHON, TEMPORARY, Skip, environment, expect, softverbs, told
 from patience import patience
 
 THREADS = f"{BUILD}/tests/sim/threads"
@@ -26,7 +26,7 @@ def _needs_namespaces():
 
 def _sim(*words, status=0, out=None, options=()):
     done = softverbs("sim", *options, "--", *words)
-    assert done.returncode == status, told(done)
+    assert status is None or done.returncode == status, told(done)
     assert out is None or done.stdout == out, told(done)
     return done
 
@@ -108,6 +108,78 @@ def a_loop_over_memory_is_stopped_and_the_run_marked():
     virtual, _, stopped, _ = _summary(_sim(THREADS, "memory", out=b"seen\n"))
     assert stopped >= 1 and 2 <= virtual < 3, (virtual, stopped)
     assert _summary(_sim(THREADS, "compute", out=b"done\n"))[2] >= 1
+
+
+def a_loop_over_calls_that_find_nothing_lets_time_pass():
+    _needs_namespaces()
+    for seed in ("0", "1", "2"):
+        _sim(THREADS, "looks", out=b"came\n", options=("--seed", seed, "--limit", "30"))
+
+
+def many_seeds_are_a_table():
+    _needs_namespaces()
+    done = softverbs("sim", "--seeds", "0..39", "--", THREADS, "deadlock")
+    assert done.returncode == 3 and done.stderr == b"", told(done)
+    rows = [line.split(None, 2) for line in done.stdout.decode().splitlines()]
+    assert rows[0] == ["runs", "first", "seed  outcome"] and len(rows) == 3, told(done)
+    found = {words: (int(runs), seed) for runs, seed, words in rows[1:]}
+    assert found["status 0"][0] + found["deadlock"][0] == 40 and found["deadlock"][0] >= 3, found
+    _sim(THREADS, "deadlock", status=3, options=("--seed", found["deadlock"][1]))
+    done = softverbs("sim", "--seeds", "0..39", "--until-failure", "--", "false")
+    assert done.returncode == 1 and b"status 1" in done.stdout and int(done.stdout.split()[4]) < 40, told(done)
+
+
+def turns_repeat_a_run_and_shrink():
+    _needs_namespaces()
+    seed = next(seed for seed in range(60) if softverbs("sim", "--seed", str(seed), "--", THREADS, "race").returncode)
+    saved, fewest = f"{TEMPORARY}/saved.sim", f"{TEMPORARY}/fewest.sim"
+    first = _sim(THREADS, "race", status=1, options=("--seed", str(seed), "--save", saved))
+    again = _sim(THREADS, "race", status=1, options=("--replay", saved))
+    assert _summary(first) == _summary(again) and first.stdout == again.stdout, (told(first), told(again))
+    for options in (("--seed", str(seed)), ("--replay", saved)):
+        told_so = _sim(THREADS, "race", options=(*options, "--shrink", fewest)).stdout
+        with open(fewest, encoding="ascii") as file:
+            head, words, *turns = file.read().splitlines()
+        assert head == "softverbs-sim 1" and words == f"seed {seed}" and 1 <= len(turns) <= 3, (told_so, turns)
+        assert told_so.startswith(f"{len(turns)} of ".encode()), told_so
+    for _ in range(5):
+        _sim(THREADS, "race", status=1, options=("--replay", fewest))
+
+
+def files_of_turns_that_are_none_are_refused():
+    path = f"{TEMPORARY}/damaged.sim"
+    for text in ("", "softverbs-sim 2\nseed 1\n", "softverbs-sim 1\nseed x\n", "softverbs-sim 1\nseed 1\n5 4\n5 3\n", "softverbs-sim 1\nseed 1\n5\n"):
+        with open(path, "w", encoding="ascii") as file:
+            file.write(text)
+        expect(softverbs("sim", "--replay", path, "--", "true"), 2, b"", None)
+    expect(softverbs("sim", "--replay", "/nonexistent", "--", "true"), 2, b"", [b"/nonexistent"])
+
+
+def verify_compares_two_runs():
+    _needs_namespaces()
+    _sim(THREADS, "race", status=_sim_status("3"), options=("--seed", "3", "--verify"))
+    done = _sim("cat", "/proc/sys/kernel/random/uuid", status=1, options=("--verify",))
+    text = b" ".join(done.stderr.split())
+    assert b"Two runs of seed 1 differ" in text and b"other output" in text and b"are the same." in text, told(done)
+    done = _sim(THREADS, "uuid", status=1, options=("--verify",))
+    text = b" ".join(done.stderr.split())
+    assert b"is the first that differs" in text and b"called lseek" in text, told(done)
+
+
+def a_run_that_ends_well_is_not_shrunk():
+    _needs_namespaces()
+    done = _sim("true", status=2, options=("--shrink", f"{TEMPORARY}/none.sim"))
+    assert b"nothing to shrink" in done.stderr, told(done)
+
+
+def _sim_status(seed):
+    return softverbs("sim", "--seed", seed, "--", THREADS, "race").returncode
+
+
+def calls_that_are_not_answered_are_named():
+    _needs_namespaces()
+    done = _sim(PYTHON, "-c", "import ctypes; ctypes.CDLL(None).semop(99, 0, 0)")
+    assert b"called semtimedop 1 times" in b" ".join(done.stderr.split()), told(done)
 
 
 def a_limit_of_real_time_ends_the_run():

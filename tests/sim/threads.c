@@ -116,6 +116,34 @@ static int memory(char **words)
     return 0;
 }
 
+/* --- looks again and again for what another thread sends later, by calls that do not wait */
+
+static void *send_later(void *argument)
+{
+    rest(50);
+    return (void *)(intptr_t)write(*(int *)argument, "x", 1);
+}
+
+static int look_again(char **words)
+{
+    int ends[2];
+    char byte;
+    pthread_t other;
+    if (pipe2(ends, O_NONBLOCK))
+        return 1;
+    pthread_create(&other, NULL, send_later, &ends[1]);
+    while (read(ends[0], &byte, 1) < 0 && errno == EAGAIN) {
+    }
+    struct pollfd file = {ends[0], POLLIN, 0};
+    pthread_join(other, NULL);
+    pthread_create(&other, NULL, send_later, &ends[1]);
+    while (!poll(&file, 1, 0)) {
+    }
+    pthread_join(other, NULL);
+    puts("came");
+    return 0;
+}
+
 /* --- computes for longer than a loop over memory may run, alone */
 
 static int compute(char **words)
@@ -342,6 +370,18 @@ static int timers(char **words)
     return 0;
 }
 
+/* --- uuid: a number that no seed decides is the result of a call */
+
+static int use_chance(char **words)
+{
+    char uuid[9] = "";
+    int file = open("/proc/sys/kernel/random/uuid", O_RDONLY), memory = open("/proc/self/exe", O_RDONLY);
+    if (read(file, uuid, sizeof uuid - 1) < 0)
+        return 1;
+    printf("%ld\n", (long)lseek(memory, strtol(uuid, NULL, 16), SEEK_SET));
+    return 0;
+}
+
 int main(int count_of_words, char **words)
 {
     static const struct {
@@ -349,7 +389,7 @@ int main(int count_of_words, char **words)
         int (*run)(char **);
     } programs[] = {{"race", race},       {"deadlock", deadlock}, {"livelock", livelock},       {"memory", memory},
                     {"compute", compute}, {"waits", await_deed},  {"interrupted", interrupted}, {"child", child_ends},
-                    {"timers", timers}};
+                    {"timers", timers},   {"looks", look_again},  {"uuid", use_chance}};
     for (size_t i = 0; count_of_words > 1 && i < sizeof programs / sizeof *programs; i++)
         if (!strcmp(programs[i].word, words[1]))
             return programs[i].run(words + 2);

@@ -4,11 +4,11 @@
 #include <linux/futex.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "command.h"
+#include "sim/call_numbers.h"
 
 enum { STACK_MS = 500, NO_PLACE = 1000 };
 
@@ -32,9 +32,16 @@ static const char *const places[] = {
 #include "sim/calls.def"
 };
 
-static const char *name_of(unsigned call)
+static bool is_place(unsigned call)
+{
+    return call >= NO_PLACE && (size_t)(call - NO_PLACE) < sizeof places / sizeof *places;
+}
+
+const char *standstill_name(unsigned call)
 {
     unsigned i = 0;
+    if (is_place(call))
+        return places[call - NO_PLACE];
     while (calls[i].number >= 0 && calls[i].number != (long)call)
         i++;
     return calls[i].name;
@@ -42,10 +49,10 @@ static const char *name_of(unsigned call)
 
 static void describe(const struct sim_thread *thread, char *to, size_t size)
 {
-    if (thread->call >= NO_PLACE && (size_t)(thread->call - NO_PLACE) < sizeof places / sizeof *places)
-        snprintf(to, size, "%s", places[thread->call - NO_PLACE]);
+    if (is_place(thread->call))
+        snprintf(to, size, "%s", standstill_name(thread->call));
     else
-        snprintf(to, size, "%s(0x%" PRIx64 ", 0x%" PRIx64 ")", name_of(thread->call), thread->arguments[0],
+        snprintf(to, size, "%s(0x%" PRIx64 ", 0x%" PRIx64 ")", standstill_name(thread->call), thread->arguments[0],
                  thread->arguments[1]);
 }
 
@@ -122,4 +129,19 @@ int standstill_report_limit(const struct sim_run *run, unsigned seconds)
              seconds, (double)run->now * 1e-9, run->seed);
     list_threads(run);
     return SIM_EXIT_LIMIT;
+}
+
+/* --- calls that are not answered */
+
+void standstill_name_unanswered(const struct sim_run *run)
+{
+    static const char *const names[] = {
+#define UNANSWERED(name) #name,
+#include "sim/calls.def"
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (run->unanswered[i])
+            complain("sim: The programs called %s %u times, which this command does not answer: such a call may wait "
+                     "while no other thread can run, and the run need not repeat.",
+                     names[i], run->unanswered[i]);
 }

@@ -8,5 +8,11 @@
  * SIM_EXIT_LIVELOCK. */
 int standstill_report(struct sim_run *, struct streams *);
 
+/* Names calls that the kernel answered though they may wait there, with the token: such a run need not repeat. */
+void standstill_name_unanswered(const struct sim_run *);
+
+/* The name of a system call, or the words of a place. */
+const char *standstill_name(unsigned call);
+
 /* The limit of real time has passed. Returns SIM_EXIT_LIMIT. */
 int standstill_report_limit(const struct sim_run *, unsigned seconds);

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/random.h"
+
 enum { PIECE = 1 << 16 };
 
 static const char *const names[STREAMS] = {"/dev/shm/softverbs-sim.out", "/dev/shm/softverbs-sim.error"};
@@ -42,6 +44,7 @@ void streams_pass_on(struct streams *streams)
     ssize_t length;
     for (int i = 0; i < STREAMS; i++)
         while ((length = pread(streams->files[i], piece, sizeof piece, streams->written[i])) > 0) {
+            streams->hash[i] = random_mix(streams->hash[i], piece, (size_t)length);
             write_all(STDOUT_FILENO + i, piece, length);
             streams->written[i] += length;
         }

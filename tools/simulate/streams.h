@@ -3,12 +3,14 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum { STREAMS = 2 };
 
 struct streams {
     int files[STREAMS];    /* standard output and error */
-    long written[STREAMS]; /* bytes of each that were written on */
+    long written[STREAMS]; /* bytes of each that were written on, and a hash of them */
+    uint64_t hash[STREAMS];
 };
 
 /* False: errno. */

@@ -9,13 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/nanos.h"
 #include "command.h"
+#include "sim/call_numbers.h"
 #include "sim/choose.h"
 #include "simulate/standstill.h"
 
@@ -209,9 +209,14 @@ static int why_stopped(struct watch *watch)
     return status;
 }
 
-static struct sim_end end_of(const struct sim_run *run, int status)
+static struct sim_end end_of(const struct watch *watch, int status, bool stopped)
 {
-    return (struct sim_end){status, run->hash, run->now, run->counts.decisions};
+    const struct sim_run *run = watch->run;
+    uint64_t output = watch->streams->hash[0] ^ watch->streams->hash[1] << 1;
+    enum sim_ending ending = status == SIM_EXIT_DEADLOCK   ? SIM_DEADLOCK
+                             : status == SIM_EXIT_LIVELOCK ? SIM_LIVELOCK
+                                                           : SIM_LATE;
+    return (struct sim_end){stopped ? ending : SIM_ENDED, status, run->hash, run->now, run->counts.decisions, output};
 }
 
 struct sim_end watch_run(struct sim_run *run, const struct sim_choice *choice, struct streams *streams)
@@ -221,7 +226,7 @@ struct sim_end watch_run(struct sim_run *run, const struct sim_choice *choice, s
     while (some_thread(run)) {
         uint32_t seen = atomic_load(&run->launcher);
         if (run->over || is_late(&watch))
-            return end_of(run, why_stopped(&watch));
+            return end_of(&watch, why_stopped(&watch), true);
         if (run->ended_pid) {
             serve_end(&watch);
             continue;
@@ -232,5 +237,5 @@ struct sim_end watch_run(struct sim_run *run, const struct sim_choice *choice, s
     }
     reap(&watch);
     streams_pass_on(streams);
-    return end_of(run, watch.status);
+    return end_of(&watch, watch.status, false);
 }

@@ -1,0 +1,93 @@
+#include "network.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include "raw.h"
+#include "token.h"
+
+enum {
+    MARKER_FROM = 600,  /* above the descriptors that programs count on */
+    PORTS_FROM = 61000, /* above those that the kernel and chance.c draw */
+    PORTS = 4000,
+    GENERATIONS = 4, /* a connection is three packets, each the answer to the one before, and data */
+    PATIENCE_US = 200000,
+};
+
+/* A socket that sends to itself: the interface keeps the order, so what was sent before has arrived when its datagram
+ * has. */
+static struct {
+    int descriptor; /* 0: not open */
+    in_port_t port;
+} marker;
+
+bool network_is(int descriptor)
+{
+    struct sockaddr_storage name;
+    int length = sizeof name;
+    return !RAW(getsockname, descriptor, &name, &length) && (name.ss_family == AF_INET || name.ss_family == AF_INET6);
+}
+
+static bool bind_marker(long descriptor, uint16_t port)
+{
+    struct sockaddr_in self = {.sin_family = AF_INET, .sin_port = (in_port_t)(port << 8 | port >> 8)};
+    struct timeval patience = {0, PATIENCE_US};
+    ((uint8_t *)&self.sin_addr)[0] = 127;
+    ((uint8_t *)&self.sin_addr)[3] = 1;
+    marker.port = self.sin_port;
+    return !RAW(bind, descriptor, &self, sizeof self) && !RAW(connect, descriptor, &self, sizeof self) &&
+           !RAW(setsockopt, descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+}
+
+static bool open_marker(void)
+{
+    long first = RAW(socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    long descriptor = first < 0 ? first : RAW(fcntl, first, F_DUPFD_CLOEXEC, MARKER_FROM);
+    if (first >= 0)
+        RAW(close, first);
+    if (descriptor < 0)
+        return false;
+    for (unsigned i = 0; i < PORTS; i++)
+        if (bind_marker(descriptor, (uint16_t)(PORTS_FROM + ((unsigned)token_process + i) % PORTS))) {
+            marker.descriptor = (int)descriptor;
+            return true;
+        }
+    RAW(close, descriptor);
+    return false;
+}
+
+/* A program may have closed it, and given its number to another file. */
+static bool has_marker(void)
+{
+    struct sockaddr_in name = {0};
+    int length = sizeof name;
+    return marker.descriptor && !RAW(getsockname, marker.descriptor, &name, &length) && name.sin_family == AF_INET &&
+           name.sin_port == marker.port;
+}
+
+static bool pass_marker(void)
+{
+    uint8_t byte = 0;
+    return RAW(sendto, marker.descriptor, &byte, 1, MSG_NOSIGNAL) == 1 &&
+           RAW(recvfrom, marker.descriptor, &byte, 1, 0) == 1;
+}
+
+void network_settle(void)
+{
+    if (!has_marker() && !open_marker())
+        return;
+    for (int i = 0; i < GENERATIONS; i++)
+        if (!pass_marker())
+            return;
+}
+
+void network_hurry(int descriptor)
+{
+    int yes = 1;
+    RAW(setsockopt, descriptor, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+}

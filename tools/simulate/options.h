@@ -1,0 +1,21 @@
+/* The command line of softverbs sim. */
+#pragma once
+
+#include "command.h"
+#include "simulate/choice.h"
+
+/* What is done with the runs. */
+enum sim_task { SIM_ONCE, SIM_SEEDS, SIM_VERIFY, SIM_SHRINK };
+
+struct sim_options {
+    struct sim_choice choice;
+    enum sim_task task;
+    uint64_t first, last; /* SIM_SEEDS */
+    bool until_failure;
+    const char *replay, *save; /* files of turns; NULL: no file */
+};
+
+extern const char *const sim_strategy_words[SIM_STRATEGIES];
+
+/* 0, or the exit status after a sentence. */
+int options_read(const struct command *, int argc, char **argv, struct sim_options *);
