@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <sys/prctl.h>
+#include <time.h>
 
 #include "network.h"
 #include "raw.h"
@@ -16,9 +17,10 @@
 
 enum {
     SPIN_LEAST = 1000, /* ns until a thread that found nothing looks again, though nobody has acted; */
-    SPIN_DOUBLES = 10, /* it doubles so often, after each SPIN_SAME tries */
+    SPIN_DOUBLES = 17, /* it doubles so often, after each SPIN_SAME tries */
     SPIN_SAME = 4,
-    FRUITLESS = 4, /* calls in a row that find nothing, after which a thread spins */
+    THAWED_REST = 1000000, /* ns */
+    FRUITLESS = 4,         /* calls in a row that find nothing, after which a thread spins */
 };
 
 struct sim_run *token_run;
@@ -82,14 +84,25 @@ static void take_name(void)
         RAW(prctl, PR_GET_NAME, token_thread()->name);
 }
 
+/* A thread of a run that is over looks at its files until it is killed. */
+static enum token_outcome rest(void)
+{
+    struct timespec moment = {0, THAWED_REST};
+    RAW(nanosleep, &moment);
+    return TOKEN_AGAIN;
+}
+
 enum token_outcome token_wait(enum sim_wait wait, uint64_t deadline, uint64_t key)
 {
     struct sim_thread *thread = token_thread();
+    if (token_run->thawed)
+        return rest();
     if (signals_interrupt())
         return TOKEN_SIGNAL;
     take_name();
     thread->wait = wait;
     thread->deadline = deadline;
+    thread->since = token_run->now;
     thread->key = key;
     thread->seen = sim_count(token_run, wait);
     thread->woken = thread->signalled = false;
@@ -105,6 +118,8 @@ enum token_outcome token_wait(enum sim_wait wait, uint64_t deadline, uint64_t ke
 
 void token_point(void)
 {
+    if (token_run->thawed)
+        return;
     unsigned next = sim_at_point(token_run, token_number);
     if (next != token_number)
         give_away(next);

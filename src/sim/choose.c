@@ -278,12 +278,14 @@ static void drop_due_timers(struct sim_run *run)
             run->timers[i].pid = 0;
 }
 
-static bool only_spins(const struct sim_run *run)
+/* A wait with a deadline that began anew meanwhile is one of a thread that looks from time to time. */
+static bool only_looks(const struct sim_run *run)
 {
     for (unsigned i = 0; i < SIM_THREADS; i++) {
         const struct sim_thread *thread = &run->threads[i];
-        bool spins = thread->wait == SIM_SPINS || thread->wait == SIM_STOPS || thread->deadline == SIM_NEVER;
-        if (thread->state != SIM_FREE && (thread->state != SIM_WAITING || !spins))
+        bool looks = thread->wait == SIM_SPINS || thread->wait == SIM_STOPS || thread->deadline == SIM_NEVER ||
+                     thread->since > run->quiet_since;
+        if (thread->state != SIM_FREE && (thread->state != SIM_WAITING || !looks))
             return false;
     }
     for (unsigned i = 0; i < SIM_TIMERS; i++)
@@ -292,15 +294,15 @@ static bool only_spins(const struct sim_run *run)
     return true;
 }
 
-/* Nothing that a thread does is seen by another, and time alone changes nothing. */
+/* Each thread has looked again and again, and no thread did anything that another can see. */
 static bool is_livelock(struct sim_run *run)
 {
     uint64_t done = run->acts + run->moves;
-    if (done != run->quiet_count || !only_spins(run)) {
+    if (done != run->quiet_count) {
         run->quiet_count = done;
         run->quiet_since = run->now;
     }
-    return run->now - run->quiet_since > LIVELOCK;
+    return run->now - run->quiet_since > LIVELOCK && only_looks(run);
 }
 
 static bool pass_time(struct sim_run *run)

@@ -39,6 +39,7 @@ static void rest(struct sim_run *run, unsigned which, enum sim_wait wait, uint64
     thread->wait = wait;
     thread->deadline = deadline;
     thread->seen = sim_count(run, wait);
+    thread->since = run->now;
     thread->woken = thread->signalled = false;
 }
 
@@ -156,6 +157,24 @@ static void who_only_looks_again_for_300_s_is_in_a_livelock(void **state)
     free(run);
 }
 
+static void who_sleeps_for_long_is_in_no_livelock(void **state)
+{
+    struct sim_run *run = run_of(1, SIM_UNIFORM, 3);
+    const uint64_t hour = 3600ull * 1000000000, second = 1000000000;
+    unsigned here, looked = 0;
+    rest(run, 0, SIM_SLEEPS, hour);
+    rest(run, 1, SIM_TRIES, second);
+    rest(run, 2, SIM_SPINS, LATER);
+    while ((here = sim_next(run)) == 1 || here == 2) {
+        give(run, here);
+        rest(run, here, here == 1 ? SIM_TRIES : SIM_SPINS, run->now + second);
+        looked += here == 1;
+    }
+    assert_int_equal(here, 0); /* it was due after an hour */
+    assert_in_range(looked, 3000, 3700);
+    free(run);
+}
+
 static void a_computation_goes_on_when_no_other_thread_can(void **state)
 {
     struct sim_run *run = run_of(1, SIM_UNIFORM, 2);
@@ -267,8 +286,8 @@ static void waiters_are_chosen_by_the_seed(void **state)
 TESTS_OF(cmocka_unit_test, a_seed_gives_one_order_and_another_seed_another, seeds_take_the_strategies_in_turn,
          turns_that_were_written_down_give_the_same_order, without_turns_each_thread_has_its_turn,
          who_waits_for_an_act_runs_after_one, no_thread_that_can_run_is_the_end,
-         who_only_looks_again_for_300_s_is_in_a_livelock, a_computation_goes_on_when_no_other_thread_can,
-         a_timer_is_served_by_a_thread_of_its_process, a_timer_without_a_thread_to_serve_it_is_dropped,
-         an_end_is_seen_by_who_waits_and_frees_its_places, a_thread_that_ends_wakes_those_that_sleep_for_its_locks,
-         the_starved_thread_runs_later_than_others, the_highest_priority_runs_until_it_changes,
-         all_places_taken_is_refused, waiters_are_chosen_by_the_seed)
+         who_only_looks_again_for_300_s_is_in_a_livelock, who_sleeps_for_long_is_in_no_livelock,
+         a_computation_goes_on_when_no_other_thread_can, a_timer_is_served_by_a_thread_of_its_process,
+         a_timer_without_a_thread_to_serve_it_is_dropped, an_end_is_seen_by_who_waits_and_frees_its_places,
+         a_thread_that_ends_wakes_those_that_sleep_for_its_locks, the_starved_thread_runs_later_than_others,
+         the_highest_priority_runs_until_it_changes, all_places_taken_is_refused, waiters_are_chosen_by_the_seed)

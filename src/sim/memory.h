@@ -49,8 +49,9 @@ struct sim_thread {
     uint32_t serial; /* the number of threads that began before it, plus 1 */
     pid_t pid, tid;  /* tid 0: it has not begun */
     uint64_t deadline;
-    uint64_t seen; /* the count that SIM_TRIES, SIM_SPINS and SIM_STOPS compare: sim_count() when it began to wait */
-    uint64_t key;  /* of the futex for which it sleeps; 0: no futex */
+    uint64_t since; /* when it began to wait */
+    uint64_t seen;  /* the count that SIM_TRIES, SIM_SPINS and SIM_STOPS compare: sim_count() when it began to wait */
+    uint64_t key;   /* of the futex for which it sleeps; 0: no futex */
     bool woken, signalled;
     uint32_t clock_reads; /* in a row, with no call between */
     uint32_t fruitless;   /* polls and yields in a row */
@@ -105,11 +106,12 @@ struct sim_run {
     uint64_t acts;                     /* what was done to descriptors, locks of files and processes */
     uint64_t moves;                    /* what memory saw: a poll that found something, a thread that was woken */
     uint64_t turns_run;                /* decisions for threads that do not loop over memory */
-    uint64_t quiet_count, quiet_since; /* acts and moves, and since when they are so many and all threads spin */
+    uint64_t quiet_count, quiet_since; /* acts and moves, and since when they are so many */
     uint32_t current, serials;
     bool over;                  /* no thread can run, and nothing is due */
     _Atomic uint32_t launcher;  /* a futex: the launcher is wanted */
     pid_t ended_pid, ended_tid; /* what ends, so that the launcher gives the token on afterwards; tid 0: a process */
+    _Atomic bool thawed;        /* the run is over, and threads that are told to go on need no token */
     bool unsettled;             /* a process has ended, whose connections may still end */
     uint64_t draws, ports;      /* how often numbers and ports were drawn */
     struct sim_counts counts;

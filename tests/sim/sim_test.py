@@ -182,6 +182,38 @@ def calls_that_are_not_answered_are_named():
     assert b"called semtimedop 1 times" in b" ".join(done.stderr.split()), told(done)
 
 
+def a_standstill_of_queue_pairs_is_explained():
+    _needs_namespaces()
+    done = _sim(f"{BUILD}/tests/tool/hangs", "unarmed", status=3)
+    text = b" ".join(done.stderr.split())
+    assert b"Deadlock after" in text and b"ibv_get_cq_event" in text, told(done)
+    assert b"has 2 completions that nothing polls, and no event is asked for" in text, told(done)
+
+
+def options_of_run_hold_and_repeat():
+    """Faults, captures and recordings follow the virtual clock, so the files of a seed are equal."""
+    _needs_namespaces()
+    seen = set()
+    for number in range(3):
+        capture, recording = f"{TEMPORARY}/{number}.pcapng", f"{TEMPORARY}/{number}.rec"
+        done = _sim(*_pair(PING_PONG, "-s", "70000"), options=("--seed", "5", "--fault", "drop=3%", "--capture", capture, "--record", recording))
+        with open(capture, "rb") as captured, open(recording, "rb") as recorded:
+            seen.add((_summary(done), captured.read(), recorded.read()))
+    assert len(seen) == 1 and len(min(seen)[1]) > 100000, [each[0] for each in seen]
+    expect(softverbs("replay", f"{TEMPORARY}/0.rec"), 0, None, None)
+    script = f"{TEMPORARY}/third.script"
+    with open(script, "w", encoding="ascii") as file:
+        file.write("when work, nth 3: complete REM_ACCESS_ERR\n")
+    for seed in ("0", "1", "2"):  # the server polls for ever
+        done = _sim(*_pair(PING_PONG), status=4, options=("--script", script, "--seed", seed))
+        text = b" ".join(done.stderr.split())
+        assert b"Failed status remote access error (10) for wr_id 2" in text and b"which had queue pair" in text and b"has ended." in text, told(done)
+    hashes = {_summary(_sim(*_pair(PING_PONG), options=(f"--adverse=seed={seed}",)))[3] for seed in (1, 1, 2, 2)}
+    assert len(hashes) == 2, hashes
+    done = softverbs("sim", "--check", "--", f"{BUILD}/tests/check/mistakes", "send-buffer-changed", "faulty")
+    assert b"send-buffer-changed" in done.stderr, told(done)
+
+
 def a_limit_of_real_time_ends_the_run():
     _needs_namespaces()
     done = _sim("sh", "-c", "while :; do :; done", status=124, options=("--limit", "1"))

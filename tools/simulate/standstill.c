@@ -4,13 +4,15 @@
 #include <linux/futex.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "command.h"
+#include "place.h"
 #include "sim/call_numbers.h"
 
-enum { STACK_MS = 500, NO_PLACE = 1000 };
+enum { STACK_MS = 500, EXPLANATION_S = 20, NO_PLACE = 1000 };
 
 /* --- what threads wait in */
 
@@ -95,6 +97,47 @@ static void show_stacks(struct sim_run *run, struct streams *streams)
     streams_pass_on(streams);
 }
 
+/* --- queue pairs */
+
+/* The helper of softverbs answers the tools, also while the program's own threads wait. */
+static void wake_helpers(struct sim_run *run)
+{
+    run->thawed = true;
+    for (unsigned i = 0; i < SIM_THREADS; i++) {
+        struct sim_thread *thread = &run->threads[i];
+        if (thread->state != SIM_WAITING || is_of_interest(thread))
+            continue;
+        atomic_store(&thread->order, SIM_RUN);
+        syscall(SYS_futex, &thread->order, FUTEX_WAKE, 1, NULL, NULL, 0);
+    }
+}
+
+static bool has_helper(const struct sim_run *run)
+{
+    for (unsigned i = 0; i < SIM_THREADS; i++)
+        if (run->threads[i].state == SIM_WAITING && !is_of_interest(&run->threads[i]))
+            return true;
+    return false;
+}
+
+/* The answer of softverbs why, on standard error. */
+static void explain(struct sim_run *run)
+{
+    int status;
+    if (!has_helper(run))
+        return;
+    wake_helpers(run);
+    pid_t child = fork();
+    if (!child) {
+        dup2(STDERR_FILENO, STDOUT_FILENO);
+        alarm(EXPLANATION_S);
+        place_execute((char *[]){"softverbs", "why", NULL});
+        _exit(EXIT_SELF);
+    }
+    if (child > 0)
+        waitpid(child, &status, 0);
+}
+
 static bool spins(const struct sim_run *run)
 {
     for (unsigned i = 0; i < SIM_THREADS; i++)
@@ -118,6 +161,7 @@ int standstill_report(struct sim_run *run, struct streams *streams)
                  seconds, run->seed);
     list_threads(run);
     show_stacks(run, streams);
+    explain(run);
     return livelock ? SIM_EXIT_LIVELOCK : SIM_EXIT_DEADLOCK;
 }
 

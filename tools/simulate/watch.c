@@ -200,23 +200,25 @@ static void end_processes(const struct sim_run *run)
             kill(run->threads[i].pid, SIGKILL);
 }
 
-static int why_stopped(struct watch *watch)
-{
-    streams_pass_on(watch->streams);
-    int status = watch->run->over ? standstill_report(watch->run, watch->streams)
-                                  : standstill_report_limit(watch->run, watch->choice->limit);
-    end_processes(watch->run);
-    return status;
-}
-
-static struct sim_end end_of(const struct watch *watch, int status, bool stopped)
+static struct sim_end end_of(const struct watch *watch)
 {
     const struct sim_run *run = watch->run;
     uint64_t output = watch->streams->hash[0] ^ watch->streams->hash[1] << 1;
-    enum sim_ending ending = status == SIM_EXIT_DEADLOCK   ? SIM_DEADLOCK
-                             : status == SIM_EXIT_LIVELOCK ? SIM_LIVELOCK
-                                                           : SIM_LATE;
-    return (struct sim_end){stopped ? ending : SIM_ENDED, status, run->hash, run->now, run->counts.decisions, output};
+    return (struct sim_end){SIM_ENDED, watch->status, run->hash, run->now, run->counts.decisions, output};
+}
+
+/* The numbers are those before the report, for which threads go on without the token. */
+static struct sim_end stop(struct watch *watch)
+{
+    static const enum sim_ending endings[] = {
+        [SIM_EXIT_DEADLOCK] = SIM_DEADLOCK, [SIM_EXIT_LIVELOCK] = SIM_LIVELOCK, [SIM_EXIT_LIMIT] = SIM_LATE};
+    streams_pass_on(watch->streams);
+    struct sim_end end = end_of(watch);
+    end.status = watch->run->over ? standstill_report(watch->run, watch->streams)
+                                  : standstill_report_limit(watch->run, watch->choice->limit);
+    end.ending = endings[end.status];
+    end_processes(watch->run);
+    return end;
 }
 
 struct sim_end watch_run(struct sim_run *run, const struct sim_choice *choice, struct streams *streams)
@@ -226,7 +228,7 @@ struct sim_end watch_run(struct sim_run *run, const struct sim_choice *choice, s
     while (some_thread(run)) {
         uint32_t seen = atomic_load(&run->launcher);
         if (run->over || is_late(&watch))
-            return end_of(&watch, why_stopped(&watch), true);
+            return stop(&watch);
         if (run->ended_pid) {
             serve_end(&watch);
             continue;
@@ -237,5 +239,5 @@ struct sim_end watch_run(struct sim_run *run, const struct sim_choice *choice, s
     }
     reap(&watch);
     streams_pass_on(streams);
-    return end_of(&watch, watch.status, false);
+    return end_of(&watch);
 }
