@@ -186,19 +186,19 @@ static unsigned first_in_turn(const struct sim_run *run, const struct candidates
 
 static void write_turn(struct sim_run *run, uint32_t choice, uint32_t serial)
 {
-    if (run->turn_count < SIM_TURNS)
-        run->turns[run->turn_count++] = (struct sim_turn){choice, serial};
+    if (run->turns.count < SIM_TURNS)
+        run->turns.list[run->turns.count++] = (struct sim_turn){choice, serial};
     else
-        run->turns_lost = true;
+        run->turns.lost = true;
 }
 
 /* 0: the file has no turn for this choice. */
 static uint32_t read_turn(struct sim_run *run, uint32_t choice)
 {
-    while (run->turn_next < run->turn_count && run->turns[run->turn_next].choice < choice)
-        run->turn_next++;
-    bool here = run->turn_next < run->turn_count && run->turns[run->turn_next].choice == choice;
-    return here ? run->turns[run->turn_next].serial : 0;
+    while (run->turns.next < run->turns.count && run->turns.list[run->turns.next].choice < choice)
+        run->turns.next++;
+    bool here = run->turns.next < run->turns.count && run->turns.list[run->turns.next].choice == choice;
+    return here ? run->turns.list[run->turns.next].serial : 0;
 }
 
 /* A turn whose thread can't run, in a run that went another way than the one written down, is left out. */

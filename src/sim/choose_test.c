@@ -92,9 +92,9 @@ static void turns_that_were_written_down_give_the_same_order(void **state)
     for (int strategy = 0; strategy < SIM_STRATEGIES; strategy++) {
         struct sim_run *run = run_of(11, (enum sim_strategy)strategy, 4), *again = run_of(99, SIM_UNIFORM, 4);
         uint64_t hash = walk(run);
-        assert_true(run->turn_count > 0);
-        memcpy(again->turns, run->turns, sizeof run->turns);
-        again->turn_count = run->turn_count;
+        assert_true(run->turns.count > 0);
+        memcpy(again->turns.list, run->turns.list, sizeof run->turns.list);
+        again->turns.count = run->turns.count;
         again->plan.replays = true;
         assert_true(walk(again) == hash);
         free(run);

@@ -117,9 +117,12 @@ struct sim_run {
     struct sim_counts counts;
     struct sim_thread threads[SIM_THREADS];
     struct sim_timer timers[SIM_TIMERS];
-    uint32_t choices, turn_count, turn_next;
-    bool turns_lost; /* there were more than SIM_TURNS */
-    struct sim_turn turns[SIM_TURNS];
+    uint32_t choices;
+    struct {
+        uint32_t count, next; /* the next one that is read */
+        bool lost;            /* there were more than SIM_TURNS */
+        struct sim_turn list[SIM_TURNS];
+    } turns;
     uint32_t unanswered[SIM_UNANSWERED]; /* by the place in sim/calls.def's list of UNANSWERED */
     struct {
         bool wanted;

@@ -73,8 +73,8 @@ static struct sim_run *make_run(const struct sim_choice *choice)
     run->log.wanted = choice->logs;
     if (choice->turns) {
         run->plan.replays = true;
-        run->turn_count = choice->turn_count;
-        memcpy(run->turns, choice->turns, choice->turn_count * sizeof *run->turns);
+        run->turns.count = choice->turn_count;
+        memcpy(run->turns.list, choice->turns, choice->turn_count * sizeof *run->turns.list);
     }
     return run;
 }
@@ -119,9 +119,9 @@ static void keep(const struct sim_run *run, const struct sim_choice *choice, str
     memcpy(once->log, run->log.calls, run->log.count * sizeof *run->log.calls);
     if (choice->turns)
         return;
-    once->turns_lost = run->turns_lost;
-    once->turn_count = run->turn_count;
-    memcpy(once->turns, run->turns, run->turn_count * sizeof *run->turns);
+    once->turns_lost = run->turns.lost;
+    once->turn_count = run->turns.count;
+    memcpy(once->turns, run->turns.list, run->turns.count * sizeof *run->turns.list);
 }
 
 static int simulate(const struct command *command, const struct sim_choice *choice, struct once *once)
