@@ -1,5 +1,5 @@
 # A thin layer over meson: every target makes sure that what it needs is installed, builds, and runs.
-.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases clients lab matrix profiles adverse around rules upstream look pictures site model srd-seeds replays mutants reports new-fact new-kind install uninstall packages dist release clean
+.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases clients lab matrix profiles adverse around rules upstream look pictures site model srd-seeds sim-seeds replays mutants reports new-fact new-kind install uninstall packages dist release clean
 
 # For users: without the tests and what they need. A directory that has the tests keeps them.
 all:
@@ -158,6 +158,12 @@ srd-seeds:
 	@tools/build/build.sh --again build -Dtests=true
 	@$(if $(FROM),rm -f build/srd-seeds.*)
 	@SOFTVERBS_SRD_SEEDS=$(or $(SEEDS),200000) SOFTVERBS_SRD_KEPT=build/srd-seeds SOFTVERBS_SRD_FIRST=$(or $(FROM),1) build/src/transport/srd_seeds_test
+
+# Clients under `softverbs sim`, each with many seeds, and one seed many times; BESIDE=20 runs busy processes beside them.
+sim-seeds:
+	@tools/build/setup.sh build tests
+	@tools/build/build.sh --again build -Dtests=true
+	@SOFTVERBS_BUILD=build tests/sim/seeds.py $(ONLY)
 
 # The scenarios that have one preemption less in `make check`, where they would take half of the model's time.
 model:
