@@ -4,23 +4,42 @@
     def test_it(softverbs):
         assert softverbs.run("program").status == 1
 
-The fixture `softverbs` is a Session of the test's own. The report of a failed test has the story of each of its programs, and what one that hangs
+A test that is marked softverbs_sim runs under `softverbs sim`, once with each seed. The fixture `softverbs` is a Session of the test's own. The report of a failed test has the story of each of its programs, and what one that hangs
 waits for.
 """
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Callable, Generator, List
+import os
+from typing import Any, Callable, Generator, List, Optional
 
 import pytest
 
-from softverbs import Session
+from softverbs import Session, sim
 from softverbs.lab import Host, Lab, LabError
 
 
 def pytest_configure(config: Any) -> None:
     """Makes the marker known."""
     config.addinivalue_line("markers", "softverbs(devices=1, script='', seed=None): how the fixture `softverbs` begins")
+    config.addinivalue_line("markers", "softverbs_sim(seeds=range(20), options=()): run the test under softverbs sim, once with each seed")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: Any) -> Optional[bool]:
+    """Runs a test that is marked softverbs_sim in a pytest of its own, simulated, with each seed. The test fails with the first seed that does."""
+    marker = pyfuncitem.get_closest_marker("softverbs_sim")
+    if marker is None or sim.is_simulated():
+        return None
+    named = pyfuncitem.config.pluginmanager.has_plugin("softverbs.pytest_plugin") and "softverbs.pytest_plugin" not in os.environ.get("PYTEST_PLUGINS", "")
+    node = os.path.join(str(pyfuncitem.config.rootpath), pyfuncitem.nodeid)
+    try:
+        found = sim.find_failing(sim.pytest_words(node, named), marker.kwargs.get("seeds", range(20)), marker.kwargs.get("options", ()))
+    except sim.SimError as error:
+        pytest.skip(str(error))
+    if found:
+        pytest.fail(f"The test fails with seed {found.seed}. Repeat it with:\n{found.command}\n\n{found.output}", pytrace=False)
+    return True
 
 
 @pytest.fixture

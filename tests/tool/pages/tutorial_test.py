@@ -24,7 +24,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import cases
 from cases import BUILD, SOFTVERBS, TEMPORARY, TREE, Skip, patience, until
 
-PROGRAM, PROGRAMS = "pingpong.c", ("pingpong.c", "both_ends.c", "efa_send.c")
+PROGRAM, PROGRAMS = "pingpong.c", ("pingpong.c", "both_ends.c", "efa_send.c", "sleeper.c")
 PROMPT = re.compile(r"^(\w*)\$ (.*)$")
 REPEATED = ("softverbs show", "softverbs why")  # these look at programs that may not be there yet
 
@@ -199,6 +199,12 @@ def the_hang_is_found_and_cured_as_its_page_says():
 
 def the_adverse_adapter_finds_the_mistake_as_its_page_says():
     _run("adverse")
+
+
+def the_race_is_found_and_mended_as_its_page_says():
+    if subprocess.run([SOFTVERBS, "sim", "--", "true"], capture_output=True, check=False).returncode:
+        raise Skip("this system allows no namespaces of one's own")
+    _run("sim")
 
 
 def programs_of_efa_run_as_their_page_says():

@@ -206,6 +206,27 @@ def the_plugin_has_hosts_of_a_lab():
     assert "1 passed" in done.stdout, done.stdout
 
 
+def a_marked_test_runs_with_each_seed():
+    if _python("-c", "import pytest").returncode:
+        raise Skip("python3-pytest is not installed")
+    path = f"{TEMPORARY}/test_sim.py"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("import random, threading, time\nimport pytest\n\n\ndef both(meet):\n    threads = [threading.Thread(target=meet, args=(i,)) for i in range(2)]\n"
+                   "    for each in threads:\n        each.start()\n    for each in threads:\n        each.join()\n\n\n"
+                   "@pytest.mark.softverbs_sim(seeds=range(20))\ndef test_race():\n    value = [0]\n"
+                   "    def count(i):\n        time.sleep(0.15 * i)\n        seen = value[0]\n        time.sleep(random.SystemRandom().choice((0.1, 0.1, 0.1, 0.2)))\n        value[0] = seen + 1\n"
+                   "    both(count)\n    assert value[0] == 2\n\n\n"
+                   "@pytest.mark.softverbs_sim(seeds=range(3))\ndef test_sleeps():\n    time.sleep(1000)\n")
+    done = _python("-m", "pytest", "-p", "softverbs.pytest_plugin", "--strict-markers", "-q", "-rs", path)
+    if "allows no namespaces" in done.stdout or "can't simulate" in done.stdout:
+        raise Skip("there can be no simulated runs here")
+    found = re.search(r"The test fails with seed (\d+)\. Repeat it with:\n(.*)\n", done.stdout)
+    assert found and "1 failed, 1 passed" in done.stdout, done.stdout
+    for _ in range(2):
+        again = _python("-c", "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]).returncode)", *found.group(2).split())
+        assert again.returncode == 1, again.stdout
+
+
 def its_version_is_that_of_the_command():
     with open(f"{PACKAGE}/pyproject.toml", encoding="utf-8") as file:
         version, = re.findall(r'^version = "(.*)"$', file.read(), re.MULTILINE)
