@@ -18,7 +18,9 @@ struct caught {
 #define ANSWERED(name, traits) long answer_##name(struct caught *);
 #include "sim/calls.def"
 
-/* Catches the calls of this thread from now on, or not. */
+/* Catches the calls of this thread from now on, or not. `first`: of the first thread, which has no thread-local
+ * variables yet; it calls answer_begin when it has. */
+void answer_begin_first(void);
 void answer_begin(void);
 void answer_pause_catching(void);
 void answer_resume_catching(void);

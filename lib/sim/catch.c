@@ -1,5 +1,6 @@
 /* System calls of the program become a SIGSYS by syscall user dispatch (Linux 5.11; prctl(2)), unless their instruction
  * is in this library. The kernel forgets it at exec, and a new thread or child begins without it. */
+#include <elf.h>
 #include <errno.h>
 #include <link.h>
 #include <signal.h>
@@ -22,6 +23,7 @@
 enum { CALLS = 512, INSTRUCTION_BYTES = 2, NOT_SIMULATED = 0, CAUGHT = 1 };
 
 static THREAD_LOCAL volatile char selector; /* the kernel reads it at each call */
+static volatile char first_selector;        /* of the first thread, until its thread-local variables are set up */
 static uintptr_t text_begin, text_bytes;
 
 /* --- the table of calls */
@@ -101,6 +103,7 @@ static void on_call(int signal, siginfo_t *info, void *context)
                           .context = here};
     if (call.number == SYS_rt_sigreturn)
         return_from_handler((uintptr_t)registers[REG_RSP]);
+    (void)token_is_simulated(); /* which remembers the number of the first thread */
     token_context = here;
     long result = answer(&call);
     token_context = outer;
@@ -128,17 +131,18 @@ static void on_stop(int signal, siginfo_t *info, void *context)
 
 /* --- beginning */
 
-static int find_text(struct dl_phdr_info *object, size_t size, void *data)
+/* The first segment with code of this library, by its own headers: the dynamic linker may not be ready for questions.
+ */
+static void find_text(void)
 {
-    for (int i = 0; i < object->dlpi_phnum; i++) {
-        const ElfW(Phdr) *part = &object->dlpi_phdr[i];
-        uintptr_t begin = object->dlpi_addr + part->p_vaddr;
-        if (part->p_type == PT_LOAD && (uintptr_t)on_call - begin < part->p_memsz) {
-            text_begin = begin;
-            text_bytes = part->p_memsz;
+    extern const char __ehdr_start __attribute__((visibility("hidden")));
+    const ElfW(Ehdr) *head = (const void *)&__ehdr_start;
+    const ElfW(Phdr) *part = (const void *)(&__ehdr_start + head->e_phoff);
+    for (int i = 0; i < head->e_phnum; i++)
+        if (part[i].p_type == PT_LOAD && part[i].p_flags & PF_X) {
+            text_begin = (uintptr_t)&__ehdr_start + part[i].p_vaddr;
+            text_bytes = part[i].p_memsz;
         }
-    }
-    return 0;
 }
 
 void counter_catch(bool catches)
@@ -151,29 +155,41 @@ bool answer_is_own(uintptr_t address)
     return address - text_begin < text_bytes;
 }
 
+static bool dispatch(volatile char *by)
+{
+    return !RAW(prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, text_begin, text_bytes, by);
+}
+
 bool answer_prepare(void)
 {
-    dl_iterate_phdr(find_text, NULL);
+    find_text();
     signals_install(SIGSYS, on_call);
     signals_install(SIGSEGV, on_fault);
     signals_install(SIGNALS_STOP, on_stop);
-    selector = NOT_SIMULATED;
-    return !RAW(prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, text_begin, text_bytes, &selector);
+    first_selector = NOT_SIMULATED;
+    return dispatch(&first_selector);
+}
+
+void answer_begin_first(void)
+{
+    counter_catch(true);
+    first_selector = CAUGHT;
 }
 
 void answer_begin(void)
 {
     counter_catch(true);
-    RAW(prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, text_begin, text_bytes, &selector);
+    dispatch(&selector);
     selector = CAUGHT;
 }
 
+/* Only the first thread has the other selector, and while it has, no other one begins or shows its stack. */
 void answer_pause_catching(void)
 {
-    selector = NOT_SIMULATED;
+    selector = first_selector = NOT_SIMULATED;
 }
 
 void answer_resume_catching(void)
 {
-    selector = CAUGHT;
+    selector = first_selector = CAUGHT;
 }

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "answer.h"
+#include "proc.h"
 #include "raw.h"
 #include "sim/dice.h"
 #include "token.h"
@@ -48,18 +49,24 @@ static long open_random(void)
     return file;
 }
 
+/* A descriptor of a file whose text is the run's; negative: the path is another one's. */
+static long open_own(const char *path)
+{
+    return is_random_device(path) ? open_random() : proc_open(path);
+}
+
 long answer_open(struct caught *call)
 {
     const long *argument = call->argument;
-    return is_random_device((void *)argument[0]) ? open_random() : RAW(open, argument[0], argument[1], argument[2]);
+    long own = open_own((void *)argument[0]);
+    return own >= 0 ? own : RAW(open, argument[0], argument[1], argument[2]);
 }
 
 long answer_openat(struct caught *call)
 {
     const long *argument = call->argument;
-    if (is_random_device((void *)argument[1]))
-        return open_random();
-    return RAW(openat, argument[0], argument[1], argument[2], argument[3]);
+    long own = open_own((void *)argument[1]);
+    return own >= 0 ? own : RAW(openat, argument[0], argument[1], argument[2], argument[3]);
 }
 
 /* --- ports */

@@ -174,10 +174,10 @@ bool clock_replace_vdso(void)
     if (!base)
         return true; /* then all read the clock by system calls */
     struct vdso vdso = find_vdso(base);
-    if (!vdso.strings || !vdso.symbols || mprotect(base, VDSO_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC))
+    if (!vdso.strings || !vdso.symbols || RAW(mprotect, base, VDSO_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC))
         return false;
     unsigned left = replace_functions(&vdso);
-    return !mprotect(base, VDSO_BYTES, PROT_READ | PROT_EXEC) && !left;
+    return !RAW(mprotect, base, VDSO_BYTES, PROT_READ | PROT_EXEC) && !left;
 }
 
 /* --- the time stamp counter: rdtsc is 0f 31, rdtscp 0f 01 f9 */

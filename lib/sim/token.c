@@ -25,6 +25,7 @@ enum {
 
 struct sim_run *token_run;
 pid_t token_process;
+unsigned token_first = SIM_NONE;
 THREAD_LOCAL unsigned token_number = SIM_NONE;
 THREAD_LOCAL ucontext_t *token_context;
 

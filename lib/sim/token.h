@@ -19,6 +19,10 @@ extern pid_t token_process;
 extern THREAD_LOCAL unsigned token_number;     /* of this thread; SIM_NONE: it is in no run */
 extern THREAD_LOCAL ucontext_t *token_context; /* of the call that is caught; NULL: no call is */
 
+/* The number of the first thread, which begins before the dynamic linker sets up thread-local variables: then its
+ * token_number is lost. All other threads set theirs when they begin. */
+extern unsigned token_first;
+
 static inline struct sim_thread *token_thread(void)
 {
     return &token_run->threads[token_number];
@@ -26,6 +30,8 @@ static inline struct sim_thread *token_thread(void)
 
 static inline bool token_is_simulated(void)
 {
+    if (token_number == SIM_NONE)
+        token_number = token_first;
     return token_number != SIM_NONE;
 }
 

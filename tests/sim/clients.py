@@ -9,7 +9,7 @@ class Client(NamedTuple):
     seeds: int
     repeats: int
     checked: bool = False
-    prints_times: bool = False  # its output has latencies by a clock that it reads before it is simulated
+    note: str = ""  # why some seeds fail
 
 
 def _pair(*words):
@@ -33,13 +33,14 @@ CLIENTS = (
     Client("ibv_ud_pingpong", _pair("ibv_ud_pingpong", *PING_PONG), 2000, 1000, True),
     Client("ibv_srq_pingpong -e", _pair("ibv_srq_pingpong", *PING_PONG, "-e"), 2000, 1000, True),
     Client("ibv_xsrq_pingpong", _pair("ibv_xsrq_pingpong", *PING_PONG), 2000, 1000),
-    Client("rping", _roles("rping -s -C 20 -v -a 127.0.0.1", "rping -c -C 20 -v -a 127.0.0.1"), 1000, 1000, True),
+    Client("rping", _roles("rping -s -C 20 -v -a 127.0.0.1", "rping -c -C 20 -v -a 127.0.0.1"), 1000, 1000, True,
+           note="a race of rping: its main thread closes the channel while the other is on its way into `rdma_get_cm_event`, which then ends the program "
+                "with \"Bad file descriptor\"; so it does natively if that call begins 0.4 s later (`when rdma_get_cm_event, nth 3: delay 400ms`)"),
     _perftest("ib_send_bw"), _perftest("ib_write_bw"), _perftest("ib_read_bw"), _perftest("ib_send_lat"), _perftest("ib_send_lat", "-e"),
     _perftest("ib_read_lat"), _perftest("ib_atomic_bw"), _perftest("ib_atomic_lat"),
     Client("udaddy", _roles("udaddy -c 4 -C 10", "udaddy -c 4 -C 10 -s 127.0.0.1"), 1000, 100),
     Client("ucmatose", _roles("ucmatose -c 4 -C 10", "ucmatose -c 4 -C 10 -s 127.0.0.1"), 1000, 100),
     Client("rstream", _roles("rstream -S 1000 -C 20", "rstream -S 1000 -C 20 -s 127.0.0.1"), 1000, 100),
     Client("fi_pingpong", _roles("fi_pingpong -p verbs -e msg -I 20 -S 1024", "fi_pingpong -p verbs -e msg -I 20 -S 1024 127.0.0.1"), 1000, 100),
-    Client("ucx_perftest", _roles("env UCX_TLS=rc ucx_perftest -t tag_lat -n 50", "env UCX_TLS=rc ucx_perftest -t tag_lat -n 50 127.0.0.1"), 200, 100,
-           prints_times=True),
+    Client("ucx_perftest", _roles("env UCX_TLS=rc ucx_perftest -t tag_lat -n 50", "env UCX_TLS=rc ucx_perftest -t tag_lat -n 50 127.0.0.1"), 200, 100),
 )
