@@ -61,15 +61,17 @@ static bool take_reference(struct ring_reader *reader, const struct ring_frame *
     return sum == head->payload_length;
 }
 
-/* Most headers are within the first line: copying all that could be there is cheaper than copying their exact
- * length. */
+/* Most headers are within the first line, and all others within the first two: copying all that could be there is
+ * cheaper than copying their exact length. */
 static void take_headers(struct ring_reader *reader, const uint8_t *from, uint32_t length)
 {
-    enum { SHORT = RING_LINE - sizeof(struct ring_frame) };
+    enum { SHORT = RING_LINE - sizeof(struct ring_frame), LONG = 2 * RING_LINE - sizeof(struct ring_frame) };
+    _Static_assert((unsigned)FRAME_HEADERS_MAX <= (unsigned)LONG && sizeof reader->headers >= LONG,
+                   "all headers fit two lines");
     if (length <= SHORT)
         memcpy(reader->headers, from, SHORT);
     else
-        memcpy(reader->headers, from, length);
+        memcpy(reader->headers, from, LONG);
 }
 
 static inline void take_bytes(struct ring_reader *reader, const struct ring_frame *head, const uint8_t *at,
@@ -132,11 +134,12 @@ cold static bool ring_read_take_slow(struct ring_reader *reader, const uint8_t *
     return true;
 }
 
-/* Takes a frame. The usual one has a BTH and carries its bytes. */
+/* Takes a frame. The usual one has a BTH, perhaps after a GRH, and carries its bytes. */
 static inline bool ring_read_take(struct ring_reader *reader, const uint8_t *at, uint32_t length, struct frame *frame)
 {
     struct ring_frame head = read_head(at);
-    bool usual = !(head.flags | (head.kind ^ FRAME_ROCE));
+    _Static_assert(FRAME_GRH == FRAME_ROCE + 1, "one comparison finds both");
+    bool usual = !head.flags && (unsigned)(head.kind - FRAME_ROCE) <= FRAME_GRH - FRAME_ROCE;
     if (unlikely(!usual))
         return ring_read_take_slow(reader, at, length, frame);
     if (unlikely(!is_sound_length(&head, length)))

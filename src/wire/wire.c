@@ -30,7 +30,10 @@ enum {
         call(packet, OP_AETH, bytes);                                                                                  \
         break;                                                                                                         \
     default:                                                                                                           \
-        call(packet, flags, bytes);                                                                                    \
+        if (((flags)&EXTENSIONS) == (OP_DETH | OP_SRDETH))                                                             \
+            call(packet, OP_DETH | OP_SRDETH, bytes);                                                                  \
+        else                                                                                                           \
+            call(packet, flags, bytes);                                                                                \
     }
 
 static inline void encode_bth(const struct packet *packet, uint8_t *to)
