@@ -16,8 +16,8 @@
 #include "verbs/qp/mw_bind.h"
 #include "verbs/qp/qp_doors.h"
 #include "verbs/qp/qp_tell.h"
-#include "verbs/send/operations.h"
 #include "verbs/send/ah.h"
+#include "verbs/send/operations.h"
 #include "verbs/send/post.h"
 #include "verbs/send/transmit.h"
 #include "wire/guarded.h"
@@ -35,6 +35,14 @@ static inline bool is_usual(const struct qp *qp, const struct ibv_send_wr *wr)
 {
     return likely(qp->traits & QP_END_TO_END && wr->opcode < 32 && (OPCODES_MESSAGE & OPCODE_BIT(wr->opcode)) &&
                   !(wr->send_flags & ~(unsigned)SEND_FLAGS));
+}
+
+/* Returns true for a SEND of SRD, as nearly all its work by this call is: it has only the operands of `ud`. */
+static inline bool is_usual_message(const struct qp *qp, const struct ibv_send_wr *wr)
+{
+    const unsigned flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE;
+    return qp->traits & QP_UNORDERED && wr->opcode < 32 && (OPCODES_UD & OPCODE_BIT(wr->opcode)) && wr->wr.ud.ah &&
+           !(wr->send_flags & ~flags) && post_signals(qp, wr->send_flags);
 }
 
 bool post_signals(const struct qp *qp, unsigned flags)
@@ -96,9 +104,16 @@ cold static enum reason post_refuse_slow(const struct qp *qp, const struct ibv_s
     return REASON_NONE;
 }
 
-static inline enum reason post_refuse(const struct qp *qp, const struct ibv_send_wr *wr, bool usual)
+/* Work that is posted, and what is known of it. */
+enum usual {
+    POST_ANY,     /* nothing */
+    POST_USUAL,   /* is_usual or is_usual_read */
+    POST_MESSAGE, /* is_usual_message */
+};
+
+static inline enum reason post_refuse(const struct qp *qp, const struct ibv_send_wr *wr, enum usual usual)
 {
-    if (!usual)
+    if (usual == POST_ANY)
         return post_refuse_slow(qp, wr);
     return has_too_many_sges(qp, wr) ? REASON_TOO_MANY_SGES : REASON_NONE;
 }
@@ -155,14 +170,19 @@ static inline enum reason copy_data(const struct qp *qp, struct send_wqe *work, 
     return wr->send_flags & IBV_SEND_INLINE ? copy_inline(qp, work, wr) : copy_list(work, wr);
 }
 
+static inline void copy_receiver(struct send_wqe *work, const struct ibv_send_wr *wr)
+{
+    work->address = wr->wr.ud.ah;
+    work->remote_qp = wr->wr.ud.remote_qpn;
+    work->remote_qkey = wr->wr.ud.remote_qkey;
+    work->swap = ah_route(wr->wr.ud.ah);
+}
+
 /* Copies what the opcode or the kind needs besides the data. False: part of it can't be read. */
 static bool copy_parameters(const struct qp *qp, struct send_wqe *work, const struct ibv_send_wr *wr)
 {
     if (qp->traits & QP_DATAGRAM) {
-        work->address = wr->wr.ud.ah;
-        work->remote_qp = wr->wr.ud.remote_qpn;
-        work->remote_qkey = wr->wr.ud.remote_qkey;
-        work->swap = ah_route(wr->wr.ud.ah);
+        copy_receiver(work, wr);
     } else if (wr->opcode == IBV_WR_TSO) {
         if (!post_set_tso(qp, work, wr->tso.hdr, wr->tso.hdr_sz, wr->tso.mss))
             return false;
@@ -188,10 +208,17 @@ cold static enum reason copy_work_slow(const struct qp *qp, struct send_wqe *wor
     return reason || copy_parameters(qp, work, wr) ? reason : REASON_SEND_UNREADABLE;
 }
 
-static inline enum reason copy_work(const struct qp *qp, struct send_wqe *work, const struct ibv_send_wr *wr)
+static inline enum reason copy_work(const struct qp *qp, struct send_wqe *work, const struct ibv_send_wr *wr,
+                                    enum usual usual)
 {
-    work->remote_address = wr->wr.rdma.remote_addr;
-    work->rkey = wr->wr.rdma.rkey;
+    if (usual == POST_ANY)
+        return copy_work_slow(qp, work, wr);
+    if (usual == POST_MESSAGE) {
+        copy_receiver(work, wr);
+    } else {
+        work->remote_address = wr->wr.rdma.remote_addr;
+        work->rkey = wr->wr.rdma.rkey;
+    }
     return copy_data(qp, work, wr);
 }
 
@@ -235,7 +262,7 @@ void post_commit(struct qp *qp, struct send_wqe *work, nanos now)
 
 /* `usual` is a constant, so that the compiler leaves out the other checks for nearly all work. */
 __attribute__((always_inline)) static inline enum reason post_as(struct qp *qp, const struct ibv_send_wr *wr,
-                                                                 bool usual, uint32_t when)
+                                                                 enum usual usual, uint32_t when)
 {
     enum reason reason = post_refuse(qp, wr, usual);
     if (reason)
@@ -248,7 +275,7 @@ __attribute__((always_inline)) static inline enum reason post_as(struct qp *qp, 
     work->opcode = (uint8_t)wr->opcode;
     work->flags = (uint8_t)wr->send_flags;
     work->immediate = wr->invalidate_rkey;
-    reason = usual ? copy_work(qp, work, wr) : copy_work_slow(qp, work, wr);
+    reason = copy_work(qp, work, wr, usual);
     if (reason)
         return reason;
     send_queue_commit_at(queue, work);
@@ -266,12 +293,18 @@ static inline bool is_usual_read(const struct qp *qp, const struct ibv_send_wr *
 
 cold static enum reason post_one_slow(struct qp *qp, const struct ibv_send_wr *wr, uint32_t when)
 {
-    return is_usual_read(qp, wr) ? post_as(qp, wr, true, when) : post_as(qp, wr, false, when);
+    return is_usual_read(qp, wr) ? post_as(qp, wr, POST_USUAL, when) : post_as(qp, wr, POST_ANY, when);
+}
+
+/* Work that is no message of SRD takes the slow way. */
+__attribute__((noinline)) static enum reason post_message(struct qp *qp, const struct ibv_send_wr *wr, uint32_t when)
+{
+    return is_usual_message(qp, wr) ? post_as(qp, wr, POST_MESSAGE, when) : post_one_slow(qp, wr, when);
 }
 
 static inline enum reason post_one(struct qp *qp, const struct ibv_send_wr *wr, uint32_t when)
 {
-    return is_usual(qp, wr) ? post_as(qp, wr, true, when) : post_one_slow(qp, wr, when);
+    return is_usual(qp, wr) ? post_as(qp, wr, POST_USUAL, when) : post_message(qp, wr, when);
 }
 
 /* Writes the numbers of the queue pair that explain the reason. */
