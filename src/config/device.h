@@ -34,6 +34,10 @@ struct device {
     struct limits limits;
 };
 
+/* Counts the states that were published, of all devices: what was found out from states holds until it changes. Read it
+ * before them. */
+extern atomic_uint device_changes;
+
 /* The device's state now. The struct stays unchanged for at least a minute and hundreds of changes (device_state.c): a
  * reader that needs two parts of it asks once, so that both belong together, and keeps no pointer. Thread-safe. */
 static inline const struct device_state *device_now(const struct device *device)

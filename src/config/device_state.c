@@ -22,6 +22,8 @@ enum { FEW = 256, MOST = 4096, LONG_AGO = 60 /* seconds */ };
 static struct kept_state *kept;
 static unsigned kept_count;
 
+atomic_uint device_changes;
+
 enum ibv_mtu device_state_mtu(const struct device_state *state)
 {
     enum ibv_mtu mtu = IBV_MTU_256;
@@ -202,5 +204,6 @@ bool device_state_publish(struct device *device, const struct device_state *stat
         return false;
     note_replaced(device);
     atomic_store_explicit(&device->latest, &place->state, memory_order_release);
+    atomic_fetch_add_explicit(&device_changes, 1, memory_order_release);
     return true;
 }

@@ -148,9 +148,11 @@ static void a_state_stays_valid_and_the_same_one_is_kept_once(void **unused)
     static const struct device_state nothing;
     static struct device device;
     struct device_state one = follow(&nothing, (uint8_t[]){5}, 1), other = follow(&nothing, (uint8_t[]){6}, 1);
+    unsigned changes = atomic_load(&device_changes);
     assert_true(device_state_publish(&device, &one));
     const struct device_state *first = device_now(&device);
     assert_true(device_state_publish(&device, &other));
+    assert_int_equal(atomic_load(&device_changes), changes + 2);
     assert_true(device_state_equals(first, &one));
     assert_true(device_state_equals(device_now(&device), &other));
     assert_true(device_state_publish(&device, &one));

@@ -96,6 +96,10 @@ bool node_has_lost_peers(struct node *);
 /* Returns true if the number belongs to a process, or to a dead one that was not swept yet. Costs a load. Thread-safe.
  */
 bool node_is_claimed(const struct node *, uint32_t number);
+/* The owner of a number, and 0 for none: one word for all numbers of a process, which no other process has. Costs a
+ * load. node_find_owner finds the peer of an owner as node_find does; NULL: its process has ended. Thread-safe. */
+uint32_t node_owner(const struct node *, uint32_t number);
+struct peer *node_find_owner(struct node *, uint32_t owner);
 void node_put(struct node *, struct peer *);
 /* Takes another reference to the peer. */
 void node_hold(struct peer *);

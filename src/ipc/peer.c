@@ -42,8 +42,7 @@ struct peer *node_find_owner(struct node *node, uint32_t owner)
     return peer;
 }
 
-/* The owner of a number; 0: it has no owner. */
-static uint32_t owner_of(const struct node *node, uint32_t number)
+uint32_t node_owner(const struct node *node, uint32_t number)
 {
     uint32_t block = number / NODE_BLOCK;
     if (block >= TABLE_BLOCKS || atomic_load_explicit(&node->left, memory_order_relaxed))
@@ -53,12 +52,12 @@ static uint32_t owner_of(const struct node *node, uint32_t number)
 
 struct peer *node_find(struct node *node, uint32_t number)
 {
-    return node_find_owner(node, owner_of(node, number));
+    return node_find_owner(node, node_owner(node, number));
 }
 
 bool node_is_claimed(const struct node *node, uint32_t number)
 {
-    return owner_of(node, number) != 0;
+    return node_owner(node, number) != 0;
 }
 
 bool node_has_lost_peers(struct node *node)

@@ -76,9 +76,6 @@ struct node {
     } requests; /* tools' requests for reports that are not yet written */
 };
 
-/* The peer that is named by an owner's word of the table (peer.c); NULL: its process has ended. Takes a reference. */
-struct peer *node_find_owner(struct node *, uint32_t owner);
-
 /* --- records (record.c) */
 
 /* The record of a peer in the table, made if there was none; NULL: no memory. Under node->lock. */

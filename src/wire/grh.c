@@ -58,11 +58,9 @@ void grh_set_length(uint8_t grh[GRH_LENGTH], uint32_t udp_length)
 
 void grh_read(const uint8_t grh[GRH_LENGTH], uint8_t source[16], uint8_t destination[16])
 {
-    if (grh[0] >> 4 == 6) {
-        memcpy(source, grh + 8, 16);
+    grh_read_source(grh, source);
+    if (grh[0] >> 4 == 6)
         memcpy(destination, grh + 24, 16);
-        return;
-    }
-    grh_gid_of_ipv4(grh + IPV4_AT + 12, source);
-    grh_gid_of_ipv4(grh + IPV4_AT + 16, destination);
+    else
+        grh_gid_of_ipv4(grh + IPV4_AT + 16, destination);
 }

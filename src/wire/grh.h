@@ -43,5 +43,15 @@ void grh_write(uint8_t grh[GRH_LENGTH], const struct grh_route *, uint32_t udp_l
 /* Fills the length into 40 bytes that were written without one, which costs less than writing them anew. */
 void grh_set_length(uint8_t grh[GRH_LENGTH], uint32_t udp_length);
 
-/* Reads the GIDs of 40 bytes that have arrived. */
+/* Reads the sender's GID of 40 bytes that have arrived. */
+static inline void grh_read_source(const uint8_t grh[GRH_LENGTH], uint8_t source[16])
+{
+    enum { IPV6_SOURCE = 8, IPV4_SOURCE = 32 };
+    if (grh[0] >> 4 == 6)
+        memcpy(source, grh + IPV6_SOURCE, 16);
+    else
+        grh_gid_of_ipv4(grh + IPV4_SOURCE, source);
+}
+
+/* Reads both GIDs. */
 void grh_read(const uint8_t grh[GRH_LENGTH], uint8_t source[16], uint8_t destination[16]);

@@ -34,6 +34,11 @@ void engine_receive(struct engine *engine, const struct packet *packet, nanos no
         rc_receive(&engine->rc, packet, now);
 }
 
+void engine_receive_message(struct engine *engine, const struct packet *packet, nanos now)
+{
+    srd_take(&engine->srd, packet, now);
+}
+
 void engine_receive_along(struct engine *engine, uint32_t along, nanos now)
 {
     rc_receive_along(&engine->rc, along, now);
@@ -129,6 +134,11 @@ const struct send_wqe *engine_next_datagram(struct engine *engine)
 bool engine_next_message(struct engine *engine, struct engine_target *target)
 {
     return srd_next(&engine->srd, target);
+}
+
+bool engine_transmit_message(struct engine *engine, struct packet *out, struct iovec *pieces, nanos now)
+{
+    return srd_write(&engine->srd, out, pieces, now);
 }
 
 void engine_hold(struct engine *engine, nanos now)
@@ -296,6 +306,11 @@ bool engine_has_output(const struct engine *engine)
         return rc_has_output(&engine->rc);
     return engine->operations->has_output ? engine->operations->has_output(&engine->unreliable)
                                           : unreliable_has_output(&engine->unreliable);
+}
+
+bool engine_owes_messages(const struct engine *engine)
+{
+    return srd_owes(&engine->srd);
 }
 
 const struct recv_wqe *engine_open_receive(const struct engine *engine)

@@ -10,15 +10,16 @@
  *   --------  --------------------------  -----------------------------------------------------------------------------
  *   posted    work requests               engine_queue (reserve, fill, commit), then engine_posted for the batch,
  *                                         whose slow half is _flush_posted
- *   receive   packets of the network      engine_receive; _receive_reliable, the same inlined (engine/inlined.h);
- *                                         _receive_along, the ACK that a frame has in its head; _receive_frame, raw
- *                                         packets; _hear_response, XRC: one that another engine sent in its place
+ *   receive   packets of the network      engine_receive; _receive_reliable, the same inlined (engine/inlined.h), and
+ *                                         _receive_message, the same of SRD; _receive_along, the ACK that a frame has
+ *                                         in its head; _receive_frame, raw packets; _hear_response, XRC: one that
+ *                                         another engine sent in its place
  *   expire    time                        engine_expire, with the knowledge of the peer; engine_watch
  *   transmit  room in the link, and the   engine_transmit; _transmit_reliable and _transmit_single, the same for most
  *             fate of the last packet     packets; _take_along, _take_back_along; _transmit_ack (engine/inlined.h);
  *                                         _acknowledge_late; _transmit_directly; _next_datagram; _next_message,
- *                                         _hold, _retry and _nobody, SRD; _next_frame and _frame_sent, raw packets;
- *                                         _unreadable, _unreadable_request
+ *                                         _transmit_message, _hold, _retry and _nobody, SRD; _next_frame and
+ *                                         _frame_sent, raw packets; _unreadable, _unreadable_request
  *   owner     its answers                 struct owner_operations (transport/owner.h), which the engine calls
  *             and its decisions           engine_initialize, _initialize_raw, _configure, _allow_direct,
  *                                         _allow_direct_above, _allow_references, _keep_responses, _start_receiving,
@@ -103,6 +104,9 @@ static inline void engine_posted(struct engine *engine)
  * payload. Not for raw packets. */
 void engine_receive(struct engine *, const struct packet *, nanos now);
 
+/* SRD: takes a packet as engine_receive does. */
+void engine_receive_message(struct engine *, const struct packet *, nanos now);
+
 /* RC: takes the ACK that was sent along with a packet (engine_take_along), before that packet. It may be wrong. */
 void engine_receive_along(struct engine *, uint32_t along, nanos now);
 
@@ -184,6 +188,8 @@ const struct send_wqe *engine_next_datagram(struct engine *);
 /* SRD: finds where the next packet goes, which engine_transmit returns; false: there is no packet. engine_transmit
  * returns false if that packet's work ended instead; so call both until engine_next_message returns false. */
 bool engine_next_message(struct engine *, struct engine_target *);
+/* SRD: transmits as engine_transmit does. */
+bool engine_transmit_message(struct engine *, struct packet *out, struct iovec *pieces, nanos now);
 /* SRD: the link of that target has no room: its packets wait until engine_retry, a request's a moment at most, and
  * others come first. */
 void engine_hold(struct engine *, nanos now);
@@ -371,6 +377,9 @@ static inline uint32_t engine_reads_under_way(const struct engine *engine)
 {
     return engine->rc.requester.reads;
 }
+
+/* SRD: returns what engine_has_output returns. */
+bool engine_owes_messages(const struct engine *);
 
 /* SRD: writes how far the messages of the queue pair are. */
 void engine_describe(const struct engine *, struct engine_messages *);

@@ -1,5 +1,7 @@
 #include "transport/srd/flights.h"
 
+#include "base/likely.h"
+
 enum { FLIGHTS_BLOCK = 64 };
 
 void srd_flights_start(struct srd *srd)
@@ -10,13 +12,7 @@ void srd_flights_start(struct srd *srd)
     srd->requester->watched = NANOS_NEVER;
 }
 
-bool srd_flights_left(const struct srd *srd)
-{
-    const struct srd_requester *requester = srd->requester;
-    return !TAILQ_EMPTY(&requester->free) || (requester->flight_count < SRD_FLIGHTS && !requester->memory_lacks);
-}
-
-static void flights_grow(struct srd *srd)
+static cold void flights_grow(struct srd *srd)
 {
     struct engine_owner *owner = srd->common.owner;
     struct srd_flight *block = srd->requester->flight_count < SRD_FLIGHTS

@@ -11,7 +11,11 @@ void srd_flights_start(struct srd *);
 struct srd_flight *srd_flights_take(struct srd *, struct srd_flow *);
 /* Returns true if srd_flights_take would give one. Once memory lacked, one must be freed first; where there is none at
  * all, memory is tried each time. */
-bool srd_flights_left(const struct srd *);
+static inline bool srd_flights_left(const struct srd *srd)
+{
+    const struct srd_requester *requester = srd->requester;
+    return !TAILQ_EMPTY(&requester->free) || (requester->flight_count < SRD_FLIGHTS && !requester->memory_lacks);
+}
 void srd_flights_free(struct srd *, struct srd_flight *);
 
 /* Lets it wait, and asks the owner to look in time. It is in no list. */

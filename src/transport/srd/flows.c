@@ -1,7 +1,6 @@
 #include "transport/srd/flows.h"
 
 #include "base/container.h"
-#include "transport/srd/flights.h"
 #include "transport/srd/tables.h"
 
 void srd_flows_start(struct srd *srd)
@@ -174,12 +173,6 @@ void srd_flows_judge(struct srd *srd, struct srd_flow *flow)
     flow->ready = (uint8_t)ready;
     if (ready)
         TAILQ_INSERT_TAIL(ready_list(srd, ready), flow, entry);
-}
-
-struct srd_flow *srd_flows_ready(const struct srd *srd)
-{
-    struct srd_flow *flow = TAILQ_FIRST(&srd->requester->retransmits);
-    return !flow && srd_flights_left(srd) ? TAILQ_FIRST(&srd->requester->ready) : flow;
 }
 
 /* ---- work of a flow ---- */

@@ -1,7 +1,7 @@
 /* The flows of an SRD requester: each to one queue pair of one address. Pure. */
 #pragma once
 
-#include "transport/srd/srd.h"
+#include "transport/srd/flights.h"
 
 void srd_flows_start(struct srd *);
 
@@ -30,7 +30,11 @@ struct srd_flight *srd_flows_at(const struct srd_flow *, uint32_t number);
 void srd_flows_judge(struct srd *, struct srd_flow *);
 
 /* The next flow whose packet may leave; or NULL. */
-struct srd_flow *srd_flows_ready(const struct srd *);
+static inline struct srd_flow *srd_flows_ready(const struct srd *srd)
+{
+    struct srd_flow *again = TAILQ_FIRST(&srd->requester->retransmits), *fresh = TAILQ_FIRST(&srd->requester->ready);
+    return again || !fresh || !srd_flights_left(srd) ? again : fresh;
+}
 /* Takes a ready flow out. */
 void srd_flows_unready(struct srd *, struct srd_flow *);
 

@@ -1,5 +1,6 @@
 #include "transport/srd/responses.h"
 
+#include "base/likely.h"
 #include "transport/gather.h"
 #include "transport/request.h"
 #include "transport/srd/flights.h"
@@ -8,7 +9,7 @@
 #include "transport/srd/works.h"
 #include "wire/psn.h"
 
-static void drop_response(struct srd *srd, const struct packet *packet, enum reason reason)
+static cold void drop_response(struct srd *srd, const struct packet *packet, enum reason reason)
 {
     srd->common.owner->operations->dropped(srd->common.owner, packet, reason);
 }
@@ -26,7 +27,7 @@ static const struct {
     [SRD_NO_ADDRESS] = {IBV_WC_REM_OP_ERR, REASON_PEER_NO_ADDRESS},
 };
 
-static void fail_by(struct srd *srd, struct srd_flight *flight, uint32_t status)
+static cold void fail_by(struct srd *srd, struct srd_flight *flight, uint32_t status)
 {
     bool known = status < sizeof refusals / sizeof *refusals && refusals[status].reason;
     if (known)
@@ -61,7 +62,7 @@ static void finish(struct srd *srd, struct srd_flight *flight)
 }
 
 /* The receiver had no receive: the message waits, and is sent under another number. */
-static void wait_for_receive(struct srd *srd, struct srd_flight *flight, nanos now)
+static cold void wait_for_receive(struct srd *srd, struct srd_flight *flight, nanos now)
 {
     enum { FOR_EVER = 7 };
     struct srd_flow *flow = flight->flow;
@@ -99,7 +100,7 @@ static void take_response(struct srd *srd, struct srd_flow *flow, uint32_t numbe
 }
 
 /* The receiver has forgotten the flow, and with it what it has executed: what waits for an answer ends. */
-static void lose_flow(struct srd *srd, struct srd_flow *flow)
+static cold void lose_flow(struct srd *srd, struct srd_flow *flow)
 {
     while (flow->floor != flow->next) {
         struct srd_flight *flight = srd_flows_at(flow, flow->floor);
@@ -109,7 +110,7 @@ static void lose_flow(struct srd *srd, struct srd_flow *flow)
     srd_flows_renew(srd, flow);
 }
 
-static void take_welcome(struct srd *srd, struct srd_flow *flow, const struct packet *packet)
+static cold void take_welcome(struct srd *srd, struct srd_flow *flow, const struct packet *packet)
 {
     if (flow->open)
         return;
@@ -120,7 +121,7 @@ static void take_welcome(struct srd *srd, struct srd_flow *flow, const struct pa
     flow->open = true;
 }
 
-static void refuse_greeting(struct srd *srd, struct srd_flow *flow, const struct packet *packet)
+static cold void refuse_greeting(struct srd *srd, struct srd_flow *flow, const struct packet *packet)
 {
     uint32_t status = packet->srd.floor;
     if (status != SRD_NO_QP || packet->payload.length)

@@ -1,5 +1,6 @@
 #include "transport/srd/sender.h"
 
+#include "base/likely.h"
 #include "transport/bth.h"
 #include "transport/direct.h"
 #include "transport/request.h"
@@ -66,11 +67,10 @@ static void admit(struct srd *srd, uint32_t position)
     srd_flows_judge(srd, flow);
 }
 
-void srd_sender_admit(struct srd *srd)
+void srd_sender_admit_posted(struct srd *srd)
 {
-    struct unreliable *common = &srd->common;
-    struct send_queue *queue = &common->queue;
-    while (common->transmitting && !common->failed && !common->draining && queue->next != queue->tail) {
+    struct send_queue *queue = &srd->common.queue;
+    while (srd_sender_may_admit(srd)) {
         struct send_wqe *work = work_of(srd, queue->next);
         work->srd.link = work->srd.handed = work->srd.out = work->srd.moved = 0;
         work->busy = work->last = 0;
@@ -136,7 +136,7 @@ static struct srd_flight *cut_packet(struct srd *srd, struct srd_flow *flow)
     return flight;
 }
 
-static bool transmit_hello(struct srd *srd, struct srd_flow *flow, struct packet *out, nanos now)
+static cold bool transmit_hello(struct srd *srd, struct srd_flow *flow, struct packet *out, nanos now)
 {
     flow->greets = false;
     write_head(srd, flow, OPERATION_HELLO, 0, out);
@@ -227,7 +227,7 @@ void srd_sender_hold(struct srd *srd, nanos now)
 /* The shortest level has few others: first waits for a receive, and what is held back. */
 void srd_sender_retry(struct srd *srd)
 {
-    struct srd_flight *flight = srd->requester->held ? TAILQ_FIRST(&srd->requester->levels[0]) : NULL, *next;
+    struct srd_flight *flight = TAILQ_FIRST(&srd->requester->levels[0]), *next;
     srd->requester->held = false;
     for (; flight; flight = next) {
         next = TAILQ_NEXT(flight, entry);
@@ -241,15 +241,15 @@ void srd_sender_retry(struct srd *srd)
 
 /* ---- ends ---- */
 
-void srd_sender_fail_work(struct srd *srd, struct srd_flow *flow, uint32_t position, enum ibv_wc_status status,
-                          enum reason reason)
+cold void srd_sender_fail_work(struct srd *srd, struct srd_flow *flow, uint32_t position, enum ibv_wc_status status,
+                               enum reason reason)
 {
     srd_flows_remove(srd, &flow->fresh, position);
     srd_flows_remove(srd, &flow->busy, position);
     srd_end_work(srd, position, status, reason);
 }
 
-void srd_sender_fail(struct srd *srd, struct srd_flight *failed, enum ibv_wc_status status, enum reason reason)
+cold void srd_sender_fail(struct srd *srd, struct srd_flight *failed, enum ibv_wc_status status, enum reason reason)
 {
     struct srd_flow *flow = failed->flow;
     uint32_t position = failed->work;

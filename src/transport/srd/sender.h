@@ -3,8 +3,21 @@
 
 #include "transport/srd/srd.h"
 
+/* Returns true if there is posted work that its flow does not have yet. */
+static inline bool srd_sender_may_admit(const struct srd *srd)
+{
+    const struct unreliable *common = &srd->common;
+    return common->queue.next != common->queue.tail && common->transmitting && !common->failed && !common->draining;
+}
+
 /* Gives posted work to its flows. Ends what can't be sent. */
-void srd_sender_admit(struct srd *);
+void srd_sender_admit_posted(struct srd *);
+
+static inline void srd_sender_admit(struct srd *srd)
+{
+    if (srd_sender_may_admit(srd))
+        srd_sender_admit_posted(srd);
+}
 
 /* The work whose address the next packet goes to; NULL: the requester has no packet. */
 const struct send_wqe *srd_sender_next(struct srd *);

@@ -3,9 +3,11 @@
 #include <string.h>
 
 #include "base/container.h"
+#include "base/likely.h"
 #include "transport/bth.h"
 #include "transport/srd/store.h"
 #include "transport/srd/tables.h"
+#include "wire/grh.h"
 #include "wire/psn.h"
 
 void srd_sources_start(struct srd *srd)
@@ -22,17 +24,12 @@ void srd_sources_start(struct srd *srd)
 
 /* ---- sources ---- */
 
-/* The sender's address: of IPv6, or of IPv4 in the last 20 bytes (wire/packet.h), which is mapped, as GIDs are. */
 static void gid_of(const struct packet *packet, uint8_t gid[16])
 {
-    enum { IPV6_SOURCE = 8, IPV4_SOURCE = 32 };
-    memset(gid, 0, 16);
-    if (!packet->grh)
-        return;
-    if (packet->grh[0] >> 4 == 6)
-        return (void)memcpy(gid, packet->grh + IPV6_SOURCE, 16);
-    gid[10] = gid[11] = 0xff;
-    memcpy(gid + 12, packet->grh + IPV4_SOURCE, 4);
+    if (packet->grh)
+        grh_read_source(packet->grh, gid);
+    else
+        memset(gid, 0, 16);
 }
 
 /* Senders choose all of this; without the secret they would choose one list of the table for all their flows. */
@@ -43,18 +40,33 @@ static uint64_t key_of_source(const struct srd *srd, const uint8_t gid[16], cons
     return tables_mix(tables_mix(tables_mix(srd->responder->secret ^ halves[0]) ^ halves[1]) ^ rest);
 }
 
-static struct srd_source *find_source(const struct srd *srd, const struct packet *packet)
+static bool is_from(const struct srd_source *source, const uint8_t gid[16], const struct packet *packet)
+{
+    return source->epoch == packet->srd.epoch && source->number == packet->source && !memcmp(source->gid, gid, 16);
+}
+
+static cold struct srd_source *search_source(const struct srd *srd, const uint8_t gid[16], const struct packet *packet)
 {
     const struct hash *hash = &srd->responder->sources;
     struct hash_entry *entry = NULL;
-    uint8_t gid[16];
-    gid_of(packet, gid);
     while (hash->buckets && (entry = hash_find(hash, key_of_source(srd, gid, packet), entry))) {
         struct srd_source *source = container_of(entry, struct srd_source, entry);
-        if (source->number == packet->source && source->epoch == packet->srd.epoch && !memcmp(source->gid, gid, 16))
+        if (is_from(source, gid, packet))
             return source;
     }
     return NULL;
+}
+
+/* To reckon the key takes longer than all the rest, and most packets are of a few senders. A source that gives way is
+ * another sender's at once (add_source), and then is found no more. */
+static struct srd_source *find_source(const struct srd *srd, const struct packet *packet)
+{
+    struct srd_source **recent = &srd->responder->recent[packet->srd.epoch % SRD_RECENT];
+    uint8_t gid[16];
+    gid_of(packet, gid);
+    if (!*recent || !is_from(*recent, gid, packet))
+        *recent = search_source(srd, gid, packet);
+    return *recent;
 }
 
 static struct srd_sources *list_of_source(struct srd *srd, const struct srd_source *source)
@@ -166,12 +178,6 @@ static void owe(struct srd *srd, struct srd_source *source, uint32_t number)
     TAILQ_INSERT_TAIL(&srd->responder->due, source, due_entry);
 }
 
-const struct srd_source *srd_sources_next(const struct srd *srd)
-{
-    const struct srd_read *read = TAILQ_FIRST(&srd->responder->reads);
-    return read ? read->source : TAILQ_FIRST(&srd->responder->due);
-}
-
 /* The oldest READ of the list, which is free now; or NULL. */
 static struct srd_read *take_read(struct srd *srd, struct srd_reads *reads)
 {
@@ -204,7 +210,7 @@ static void refuse_read(struct srd *srd, struct srd_source *source, uint32_t num
     owe(srd, source, number);
 }
 
-static bool transmit_read(struct srd *srd, struct packet *out, struct iovec *pieces)
+static cold bool transmit_read(struct srd *srd, struct packet *out, struct iovec *pieces)
 {
     struct engine_owner *owner = srd->common.owner;
     const struct srd_read *read = take_read(srd, &srd->responder->reads);
@@ -275,11 +281,6 @@ void srd_sources_hold(struct srd *srd)
     }
 }
 
-bool srd_sources_held(const struct srd *srd)
-{
-    return !TAILQ_EMPTY(&srd->responder->held_reads) || !TAILQ_EMPTY(&srd->responder->held);
-}
-
 /* The answers that waited are older than those that are owed since. */
 void srd_sources_retry(struct srd *srd)
 {
@@ -296,7 +297,7 @@ void srd_sources_retry(struct srd *srd)
 
 /* ---- requests ---- */
 
-static void drop_request(struct srd *srd, const struct packet *packet, enum reason reason)
+static cold void drop_request(struct srd *srd, const struct packet *packet, enum reason reason)
 {
     srd->common.owner->operations->dropped(srd->common.owner, packet, reason);
 }
@@ -336,7 +337,7 @@ static void make_reads(struct srd *srd)
 
 /* A queue of responses that is full loses a READ, which is repeated: the oldest whose requester takes nothing, so that
  * such ones hold up no others; or this one. A repeat of a READ that waits changes nothing. */
-static void owe_read(struct srd *srd, struct srd_source *source, const struct packet *packet)
+static cold void owe_read(struct srd *srd, struct srd_source *source, const struct packet *packet)
 {
     struct srd_responder *responder = srd->responder;
     uint64_t bit = 1ull << packet->srd.number % SRD_WINDOW;
@@ -372,7 +373,7 @@ static uint8_t execute_once(struct srd *srd, const struct packet *packet)
 static void take_request(struct srd *srd, struct srd_source *source, const struct packet *packet)
 {
     uint8_t *status = &source->statuses[packet->srd.number % SRD_WINDOW];
-    bool reads = op_find(packet->opcode)->flags & OP_READ;
+    bool reads = op_table[packet->opcode].flags & OP_READ;
     if (*status == SRD_OPEN) {
         uint8_t found = execute_once(srd, packet);
         if (found == SRD_LOST)
@@ -398,7 +399,7 @@ static void take_data_of(struct srd *srd, const struct packet *packet)
         take_request(srd, source, packet);
 }
 
-static void greet(struct srd *srd, const struct packet *packet)
+static cold void greet(struct srd *srd, const struct packet *packet)
 {
     struct srd_source *source = find_source(srd, packet);
     source = source ? source : add_source(srd, packet);

@@ -9,7 +9,11 @@ void srd_sources_start(struct srd *);
 void srd_sources_receive(struct srd *, const struct packet *);
 
 /* The source that the next answer goes to; NULL: none is owed. */
-const struct srd_source *srd_sources_next(const struct srd *);
+static inline const struct srd_source *srd_sources_next(const struct srd *srd)
+{
+    const struct srd_read *read = TAILQ_FIRST(&srd->responder->reads);
+    return read ? read->source : TAILQ_FIRST(&srd->responder->due);
+}
 
 /* Writes that answer. False: the memory of a READ is gone, and a refusal is owed instead. */
 bool srd_sources_transmit(struct srd *, struct packet *out, struct iovec *pieces);
@@ -18,7 +22,10 @@ bool srd_sources_transmit(struct srd *, struct packet *out, struct iovec *pieces
 void srd_sources_hold(struct srd *);
 void srd_sources_retry(struct srd *);
 /* Returns true if answers wait so. */
-bool srd_sources_held(const struct srd *);
+static inline bool srd_sources_held(const struct srd *srd)
+{
+    return !TAILQ_EMPTY(&srd->responder->held_reads) || !TAILQ_EMPTY(&srd->responder->held);
+}
 
 /* Loses the next answer, which its source asks for again. */
 void srd_sources_lose(struct srd *);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/container.h"
+#include "base/likely.h"
 #include "transport/bth.h"
 #include "transport/srd/flights.h"
 #include "transport/srd/flows.h"
@@ -32,7 +33,7 @@ static void srd_posted(struct unreliable *common)
     srd_flush_works(srd_of(common));
 }
 
-static void refuse(struct srd *srd, const struct packet *packet, enum reason reason)
+static cold void refuse(struct srd *srd, const struct packet *packet, enum reason reason)
 {
     struct packet out;
     srd->common.owner->operations->dropped(srd->common.owner, packet, reason);
@@ -40,16 +41,21 @@ static void refuse(struct srd *srd, const struct packet *packet, enum reason rea
         srd->common.owner->operations->reply(srd->common.owner, packet, &out);
 }
 
-static void srd_receive(struct unreliable *common, const struct packet *packet, nanos now)
+void srd_take(struct srd *srd, const struct packet *packet, nanos now)
 {
-    struct srd *srd = srd_of(common);
+    const struct unreliable *common = &srd->common;
     enum reason reason = bth_check(&common->settings, SERVICE_SRD, common->receiving, common->failed, packet);
-    if (reason)
+    if (unlikely(reason != REASON_NONE))
         refuse(srd, packet, reason);
-    else if (op_find(packet->opcode)->flags & OP_RESPONSE)
+    else if (op_table[packet->opcode].flags & OP_RESPONSE)
         srd_responses_receive(srd, packet, now);
     else
         srd_sources_receive(srd, packet);
+}
+
+static void srd_receive(struct unreliable *common, const struct packet *packet, nanos now)
+{
+    srd_take(srd_of(common), packet, now);
 }
 
 bool srd_next(struct srd *srd, struct engine_target *target)
@@ -63,14 +69,18 @@ bool srd_next(struct srd *srd, struct engine_target *target)
     return source || work;
 }
 
-static bool srd_transmit(struct unreliable *common, struct packet *out, struct iovec *pieces, nanos now)
+bool srd_write(struct srd *srd, struct packet *out, struct iovec *pieces, nanos now)
 {
-    struct srd *srd = srd_of(common);
     srd->requester->last = NULL;
     if (srd_sources_next(srd))
         return srd_sources_transmit(srd, out, pieces);
     srd_sender_admit(srd);
     return srd_sender_transmit(srd, out, pieces, now);
+}
+
+static bool srd_transmit(struct unreliable *common, struct packet *out, struct iovec *pieces, nanos now)
+{
+    return srd_write(srd_of(common), out, pieces, now);
 }
 
 void srd_hold(struct srd *srd, nanos now)
@@ -91,8 +101,10 @@ void srd_nobody(struct srd *srd)
 
 void srd_retry(struct srd *srd)
 {
-    srd_sender_retry(srd);
-    srd_sources_retry(srd);
+    if (srd->requester->held)
+        srd_sender_retry(srd);
+    if (srd_sources_held(srd))
+        srd_sources_retry(srd);
 }
 
 static void srd_unreadable(struct unreliable *common)
@@ -119,12 +131,15 @@ static nanos srd_watch(struct unreliable *common)
     return srd->requester->watched;
 }
 
+bool srd_owes(const struct srd *srd)
+{
+    return srd_sources_next(srd) || srd_sender_may_admit(srd) || srd_flows_ready(srd) || srd->requester->held ||
+           srd_sources_held(srd);
+}
+
 static bool srd_has_output(const struct unreliable *common)
 {
-    const struct srd *srd = (const struct srd *)common;
-    bool fresh =
-        common->transmitting && !common->failed && !common->draining && common->queue.next != common->queue.tail;
-    return fresh || srd_sources_next(srd) || srd_flows_ready(srd) || srd->requester->held || srd_sources_held(srd);
+    return srd_owes((const struct srd *)common);
 }
 
 static void forget_flow(struct srd *srd, struct srd_flow *flow, const void *argument)

@@ -32,6 +32,7 @@ enum {
     SRD_PEERS = 16384,  /* flows, and sources, that a queue pair knows at most */
     SRD_READS = 64,     /* responses to READs that wait for room */
     SRD_GREETED = 256,  /* sources that have sent nothing but HELLO */
+    SRD_RECENT = 8,     /* sources that are found without their key */
 };
 #define SRD_WAIT (1000 * 1000) /* nanoseconds */
 /* Nanoseconds from a packet, by its repeats, to the end of its work. */
@@ -134,7 +135,8 @@ struct srd_requester {
 
 struct srd_responder {
     struct hash sources;
-    uint64_t secret; /* of their keys; 0: there was no source yet */
+    struct srd_source *recent[SRD_RECENT]; /* some that sent lately, by epoch */
+    uint64_t secret;                       /* of their keys; 0: there was no source yet */
     uint32_t count, greeted;
     struct srd_sources due, held, known, strange, spare; /* held: due ones whose link had no room */
     struct srd_reads reads, held_reads, free_reads;
@@ -180,6 +182,11 @@ struct engine_target {
 
 /* Finds the next packet's target; engine_transmit returns that packet. False: there is no packet. */
 bool srd_next(struct srd *, struct engine_target *);
+
+/* Do what the operations `receive`, `transmit` and `has_output` do. */
+void srd_take(struct srd *, const struct packet *, nanos now);
+bool srd_write(struct srd *, struct packet *out, struct iovec *pieces, nanos now);
+bool srd_owes(const struct srd *);
 
 /* Lets the next packet wait until srd_retry, as its link has no room; its flow waits a moment at most. */
 void srd_hold(struct srd *, nanos now);

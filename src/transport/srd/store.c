@@ -1,9 +1,10 @@
 #include "transport/srd/store.h"
 
+#include "base/likely.h"
 #include "transport/scatter.h"
 
 /* Reports a message that is refused; returns the status that its sender gets. */
-static uint8_t refuse_message(struct srd *srd, const struct packet *packet, enum reason reason, uint8_t status)
+static cold uint8_t refuse_message(struct srd *srd, const struct packet *packet, enum reason reason, uint8_t status)
 {
     struct engine_owner *owner = srd->common.owner;
     if (owner->operations->refused)
@@ -19,7 +20,7 @@ static bool knows_sender(struct srd *srd, const struct packet *packet)
 }
 
 /* The same with a line of this end's log, of what nothing else logs. */
-static uint8_t refuse_aloud(struct srd *srd, const struct packet *packet, enum reason reason, uint8_t status)
+static cold uint8_t refuse_aloud(struct srd *srd, const struct packet *packet, enum reason reason, uint8_t status)
 {
     srd->common.owner->operations->dropped(srd->common.owner, packet, reason);
     return refuse_message(srd, packet, reason, status);
@@ -67,7 +68,7 @@ static uint8_t take_receive(struct srd *srd, const struct packet *packet, uint64
 
 static void give_message(struct srd *srd, const struct recv_wqe *receive, const struct packet *packet, bool written)
 {
-    bool immediate = op_find(packet->opcode)->flags & OP_IMMDT;
+    bool immediate = op_table[packet->opcode].flags & OP_IMMDT;
     const struct recv_cqe arrival = {
         .status = IBV_WC_SUCCESS,
         .opcode = written ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV,
@@ -81,8 +82,8 @@ static void give_message(struct srd *srd, const struct recv_wqe *receive, const 
 }
 
 /* The receive has an error of this end, and the queue pair goes on. EFA's answer to the sender is not known. */
-static uint8_t fail_receive(struct srd *srd, const struct recv_wqe *receive, const struct packet *packet,
-                            enum reason reason)
+static cold uint8_t fail_receive(struct srd *srd, const struct recv_wqe *receive, const struct packet *packet,
+                                 enum reason reason)
 {
     const struct recv_cqe arrival = {
         .status = IBV_WC_LOC_PROT_ERR, .reason = reason, .opcode = IBV_WC_RECV, .packet = packet};
@@ -136,7 +137,7 @@ uint32_t store_longest(const struct srd *srd)
 
 uint8_t srd_store_execute(struct srd *srd, const struct packet *packet)
 {
-    const uint32_t flags = op_find(packet->opcode)->flags;
+    const uint32_t flags = op_table[packet->opcode].flags;
     struct iovec memory;
     if (flags & OP_SEND)
         return receive_message(srd, packet);

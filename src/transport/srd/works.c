@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/likely.h"
 #include "transport/srd/flows.h"
 
 static struct send_wqe *place_of(const struct srd *srd, uint32_t position)
@@ -58,7 +59,7 @@ static void move_flows(struct srd *srd)
 /* Closes the holes that ended work left: one message that waits for its receiver, perhaps for ever, must not keep the
  * places of those that were posted after it. Called when half of the places are holes, so its cost is shared by as
  * many ends. The places from queue.next on stay: a builder may be filling the next one without the lock. */
-static void close_holes(struct srd *srd)
+static cold void close_holes(struct srd *srd)
 {
     struct send_queue *queue = &srd->common.queue;
     uint32_t to = queue->next;

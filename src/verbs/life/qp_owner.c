@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/likely.h"
-#include "config/gid.h"
 #include "diag/log.h"
 #include "verbs/ask/qp_story.h"
 #include "verbs/ask/qp_story_kept.h"
@@ -23,6 +22,7 @@
 #include "verbs/queue/cq_push.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"
+#include "wire/grh.h"
 #include "wire/lrh.h"
 
 /* Work has the same opcode in its completion when a script ends it. */
@@ -158,12 +158,12 @@ void qp_owner_return_receive(struct engine_owner *owner, const struct recv_wqe *
 /* An EFA shows the number of the sender's GID in the protection domain of the queue pair, and never the GID. */
 cold static void show_address_number(const struct qp *qp, struct completion *entry, const struct packet *packet)
 {
-    union ibv_gid source, destination;
+    union ibv_gid source;
     entry->flags &= (uint16_t)~IBV_WC_GRH;
     entry->slid = ADDRESS_NUMBER_NONE;
     if (!packet->grh)
         return;
-    gid_from_grh(packet->grh, &source, &destination);
+    grh_read_source(packet->grh, source.raw);
     entry->slid = pd_address_number(qp->memory.pd, &source);
     if (entry->slid == ADDRESS_NUMBER_NONE)
         memcpy(entry->sgid, &source, sizeof entry->sgid);

@@ -3,7 +3,6 @@
 #include "transport/engine/engine.h"
 #include "verbs/kinds/srd/srd_ways.h"
 #include "verbs/kinds/transitions.h"
-#include "verbs/life/qp_endpoint.h"
 #include "verbs/qp/qp_doors.h"
 #include "verbs/send/operations.h"
 #include "wire/op.h"
@@ -34,7 +33,8 @@ static void initialize_engine(struct qp *qp, const struct send_queue *queue)
 
 static int srd_fill(struct qp *qp, const struct ibv_qp_init_attr_ex *attr)
 {
-    return srd_make_first_room(qp);
+    int error = srd_make_first_room(qp);
+    return error ? error : srd_ways_make(qp);
 }
 
 /* The engine keeps no memory that is freed. */
@@ -53,7 +53,7 @@ static void forget_address(struct qp *qp, const void *address)
 static void srd_release(struct qp *qp)
 {
     srd_free_rooms(qp, true);
-    srd_ways_close(qp);
+    srd_ways_free(qp);
 }
 
 const struct qp_kind srd_kind = {
@@ -66,7 +66,7 @@ const struct qp_kind srd_kind = {
     .builders = BUILDERS_SRD,
     .transitions = transitions,
     .owner = &srd_owner_operations,
-    .endpoint = &qp_endpoint_operations,
+    .endpoint = &srd_endpoint_operations,
     .fill = srd_fill,
     .initialize_engine = initialize_engine,
     .release = srd_release,

@@ -14,6 +14,7 @@ extern const struct qp_kind srd_kind;
 void srd_set_options(struct ibv_qp *, bool unsolicited, bool inline_writes);
 
 extern const struct owner_operations srd_owner_operations;
+extern const struct endpoint_operations srd_endpoint_operations;
 
 /* Makes the memory that the engine asks for first. 0 or ENOMEM. */
 int srd_make_first_room(struct qp *);

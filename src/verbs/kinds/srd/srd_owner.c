@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/gid.h"
 #include "process/port.h"
 #include "process/process.h"
 #include "verbs/kinds/srd/srd.h"
+#include "verbs/kinds/srd/srd_ways.h"
 #include "verbs/life/qp_messages.h"
 #include "verbs/life/qp_owner.h"
 #include "verbs/qp/qp_direct.h"
@@ -69,10 +69,10 @@ void srd_free_rooms(struct qp *qp, bool all)
 
 static void reply(struct engine_owner *owner, const struct packet *packet, const struct packet *response)
 {
-    uint8_t source[16], destination[16];
+    uint8_t source[16];
     if (!packet->grh)
         return;
-    grh_read(packet->grh, source, destination);
+    grh_read_source(packet->grh, source);
     srd_respond(qp_of_owner(owner), source, response);
 }
 
@@ -81,10 +81,10 @@ static void reply(struct engine_owner *owner, const struct packet *packet, const
 static bool knows(struct engine_owner *owner, const struct packet *packet)
 {
     struct qp *qp = qp_of_owner(owner);
-    union ibv_gid source, destination;
+    union ibv_gid source;
     if (!packet->grh)
         return false;
-    gid_from_grh(packet->grh, &source, &destination);
+    grh_read_source(packet->grh, source.raw);
     bool known = pd_address_number(qp->memory.pd, &source) != ADDRESS_NUMBER_NONE;
     if (known)
         qp_publish(qp);
@@ -107,15 +107,12 @@ static bool is_refused(struct engine_owner *owner, const struct send_wqe *work, 
 /* A process that lives, but has taken nothing for long, is not slow any more. */
 static bool is_slow(struct engine_owner *owner, const struct send_wqe *work)
 {
-    struct node *node = qp_of_owner(owner)->process->node;
+    struct qp *qp = qp_of_owner(owner);
+    struct node *node = qp->process->node;
     const struct ah *ah = work->address;
-    struct peer *peer = ah->local ? node_find(node, work->remote_qp) : NULL;
-    if (!peer)
-        return false;
-    bool slow = node_alive(node, peer) && !peer->link->operations->consumed(peer->link) &&
-                node_insist(node, peer, qp_flow(qp_of_owner(owner))->now) == NODE_SLOW;
-    node_put(node, peer);
-    return slow;
+    struct peer *peer = ah->local ? srd_ways_peer(qp, work->remote_qp) : NULL;
+    return peer && node_alive(node, peer) && !peer->link->operations->consumed(peer->link) &&
+           node_insist(node, peer, qp_flow(qp)->now) == NODE_SLOW;
 }
 
 static unsigned holds_back(struct engine_owner *owner)
