@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "config/config.h"
 #include "config/device_identity.h"
 #include "config/device_state.h"
 #include "config/link_layer.h"
@@ -55,7 +56,7 @@ static void describe_parent(struct place *place, const struct device *device, co
         entry_file(place, "numa_node", "-1\n");
         pci_describe_processors(place, -1, NULL);
     }
-    if (link_layer_is_infiniband(device)) /* InfiniBand's interface would be one of IPoIB */
+    if (!config_has_interfaces())
         return;
     entry_directory(place, "%s/net", hardware);
     entry_directory(place, "%s/net/%s", hardware, interface_of(device));
@@ -94,13 +95,21 @@ static void file_without_gid(const struct place *place, unsigned index)
     entry_link(place, name, "/sys/class/net/lo/duplex");
 }
 
-/* Makes a file for each place of the table. */
+/* The places of the table; a profile's table may be shorter than softverbs'. */
+static unsigned gid_places(void)
+{
+    const struct profile *profile = setting_profile();
+    uint64_t places = profile ? profile_value(profile, PROFILE_gid_tbl_len, GIDS) : GIDS;
+    return places < GIDS ? (unsigned)places : GIDS;
+}
+
+/* Makes a file for each place of the table. `word` NULL: no GID has the attribute. */
 static void files_of_gids(const struct place *place, const struct device_state *now, const char *word)
 {
     char text[32];
-    snprintf(text, sizeof text, "%s\n", word);
-    for (unsigned i = 0; i < GIDS; i++)
-        if (device_state_has(now, i))
+    snprintf(text, sizeof text, "%s\n", word ? word : "");
+    for (unsigned i = 0; i < gid_places(); i++)
+        if (word && device_state_has(now, i))
             number_file(place, i, text);
         else
             file_without_gid(place, i);
@@ -119,14 +128,13 @@ static void describe_gids(struct place *place, const struct device *device, cons
     const struct device_state *now = device_now(device);
     char text[64];
     entry_directory(place, "%s/gids", port);
-    for (unsigned i = 0; i < GIDS; i++)
+    for (unsigned i = 0; i < gid_places(); i++)
         number_file(place, i, groups(text, now->gids[i].raw, 16));
     entry_directory(place, "%s/gid_attrs", port);
     entry_directory(place, "%s/gid_attrs/types", port);
     files_of_gids(place, now, gid_type_name(device));
     entry_directory(place, "%s/gid_attrs/ndevs", port);
-    if (!link_layer_is_infiniband(device))
-        files_of_gids(place, now, interface_of(device));
+    files_of_gids(place, now, config_has_interfaces() ? interface_of(device) : NULL);
 }
 
 static void describe_port(struct place *place, const struct device *device, const char *port)

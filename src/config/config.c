@@ -209,3 +209,8 @@ bool config_is_infiniband(void)
     config_device(0);
     return infiniband;
 }
+
+bool config_has_interfaces(void)
+{
+    return !config_is_infiniband() && !profile_is_efa(setting_profile());
+}

@@ -25,6 +25,10 @@ const struct device *config_find(const char *name);
 /* Returns true if the link layer of all devices is InfiniBand. */
 bool config_is_infiniband(void);
 
+/* Returns true if the devices have network interfaces, and so the IP addresses by which librdmacm finds them. A port of
+ * InfiniBand would have one of IPoIB. An EFA has none, and Linux's connection manager does not know it. */
+bool config_has_interfaces(void);
+
 /* The first mistake in the configuration, or NULL. */
 const char *config_problem(void);
 

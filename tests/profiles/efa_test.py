@@ -48,6 +48,21 @@ def the_name_of_each_device_is_that_of_its_function():
         _expect(found and (int(found[1]), int(found[2])) == (int(found[3], 16), int(found[4], 16)), name, done.stdout, done.stderr)
 
 
+def no_efa_has_a_network_interface():
+    """The network adapter beside it, ENA, is another PCI function. Linux has as many files of GIDs as the table has places."""
+    look = "cd /sys/class/infiniband/*/ && ls -d device/net; cd ports/1 && ls gids && cat gids/0 && cat gid_attrs/ndevs/0; rdma link show 2>&1 | grep netdev"
+    for name in EFAS:
+        done = softverbs("run", "--profile", name, "--", "sh", "-c", look)
+        _expect(re.fullmatch(r"0\nfe80(:[0-9a-f]{4}){7}\n", done.stdout.decode()) and b"Invalid argument" in done.stderr, name, done.stdout, done.stderr)
+
+
+def librdmacm_finds_no_efa():
+    """Linux's connection manager knows devices of InfiniBand, RoCE and iWARP (cma_supported in drivers/infiniband/core/cma.c)."""
+    for name in EFAS:
+        done = softverbs("run", "--profile", name, "--log", "warn", "--", "ucmatose", "-s", "127.0.0.1", env={"SOFTVERBS_LOG_LINES": None})
+        _expect(b"(reason 607)" in done.stderr and b"error: -19" in done.stdout + done.stderr, name, done.stdout, done.stderr)
+
+
 def several_processes_have_numbers_of_16_bits():
     """Each of them says whether its numbers are below 65536; their blocks begin at random in a directory."""
     command = [cases.SOFTVERBS, "run", "--profile", "efa", "--", PROGRAM]

@@ -82,7 +82,7 @@ static json_t *link_row(const struct device *device)
                                               attr.lid, "sm_lid", attr.sm_lid, "lmc", attr.lmc));
     json_object_update_new(row, json_pack("{s:s, s:s}", "state", down ? "DOWN" : "ACTIVE", "physical_state",
                                           down ? "DISABLED" : "LINK_UP"));
-    if (!link_layer_is_infiniband(device)) /* InfiniBand's interface would be one of IPoIB */
+    if (config_has_interfaces())
         json_object_update_new(
             row, json_pack("{s:s, s:i}", "netdev", interface, "netdev_ifindex", (int)if_nametoindex(interface)));
     return row;

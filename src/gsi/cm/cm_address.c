@@ -126,10 +126,9 @@ static int serve_host(struct cm_port *port)
     return 0;
 }
 
-/* A port of InfiniBand has IP addresses only through IPoIB. */
 static int find_port(const struct cm_address *address, struct cm_port *port)
 {
-    if (config_is_infiniband())
+    if (!config_has_interfaces())
         return ENODEV;
     if (cm_address_of_gid(address->gid, port))
         return 0;

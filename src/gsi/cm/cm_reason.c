@@ -36,7 +36,8 @@ enum reason cm_reason(enum cm_event_kind kind, int status)
 {
     for (const struct row *row = rows; status && row < rows + sizeof rows / sizeof *rows; row++)
         if (row->kind == kind && (!row->status || row->status == status))
-            return row->reason == REASON_CM_NO_DEVICE && config_is_infiniband() ? REASON_CM_ON_INFINIBAND : row->reason;
+            return row->reason == REASON_CM_NO_DEVICE && !config_has_interfaces() ? REASON_CM_NO_INTERFACE
+                                                                                  : row->reason;
     return REASON_NONE;
 }
 
@@ -78,6 +79,6 @@ void cm_reason_log(const struct process *process, const struct cm_event *event)
         add_answer(process, event, more);
     if (event->kind == CM_ADDR_ERROR && log_wanted(LOG_WARN))
         mistake = add_destination(event->route.gid, more);
-    mistake |= reason == REASON_CM_ON_INFINIBAND;
+    mistake |= reason == REASON_CM_NO_INTERFACE;
     log_reason(mistake ? LOG_WARN : LOG_INFO, reason, "identifier %u, status %d%s", event->number, event->status, more);
 }

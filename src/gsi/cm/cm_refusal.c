@@ -46,8 +46,8 @@ int cm_refusal_of_address(int error, const struct cm_address *address)
     cm_refusal_words(address->gid, text);
     if (error == EADDRNOTAVAIL)
         return refuse_offer(error, REASON_CM_NOT_LOCAL, "%s", text);
-    if (error == ENODEV && config_is_infiniband())
-        return refuse(error, REASON_CM_ON_INFINIBAND, "%s", text);
+    if (error == ENODEV && !config_has_interfaces())
+        return refuse(error, REASON_CM_NO_INTERFACE, "%s", text);
     return refuse_offer(error, REASON_SYSTEM_CALL, "%s: %s", text, strerror(error));
 }
 

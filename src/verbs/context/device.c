@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "adverse/adverse.h"
+#include "config/config.h"
 #include "config/device_identity.h"
 #include "config/device_state.h"
 #include "config/link_layer.h"
@@ -239,8 +240,7 @@ static int device_query_gid_ex(struct ibv_context *ibv, uint32_t index, struct i
         .gid_index = index,
         .port_num = 1,
         .gid_type = link_layer_gid_type(device),
-        .ndev_ifindex =
-            link_layer_is_infiniband(device) ? 0 : if_nametoindex(device->interface[0] ? device->interface : "lo"),
+        .ndev_ifindex = config_has_interfaces() ? if_nametoindex(device->interface[0] ? device->interface : "lo") : 0,
     };
     return 0;
 }
