@@ -2,7 +2,7 @@
 
 A format has patterns for single lines. `answer` is the answer of a test, with the groups `outcome`, `name` and `why`; without `name` the answer belongs to the test that
 `started` named last. `aside` is a line within a test by which it skips itself, although the answer says that it passed. `behind` is a line after the answer that says why,
-for an answer that does not; the first counts. `total` is the number of tests that the suite itself gives at its end; where it differs from what was counted, the reading is
+for an answer that does not; the first counts. `reason` is a line after all answers that gives the reason of `number` tests that were skipped without one. `total` is the number of tests that the suite itself gives at its end; where it differs from what was counted, the reading is
 wrong and says so.
 """
 import collections
@@ -10,6 +10,7 @@ import dataclasses
 import re
 
 LONGEST = 300  # characters of a message that are kept
+UNGIVEN = "no reason given"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,6 +20,7 @@ class Format:
     started: re.Pattern = None
     aside: re.Pattern = None
     behind: re.Pattern = None
+    reason: re.Pattern = None
     total: re.Pattern = None
 
 
@@ -35,7 +37,13 @@ class Counts:
         elif outcome == "failed":
             self.failed.append([name, why[:LONGEST]])
         else:
-            self.skipped[why[:LONGEST] or "no reason given"] += 1
+            self.skipped[why[:LONGEST] or UNGIVEN] += 1
+
+    def explain(self, number, why):
+        """Gives a reason to tests that were skipped without one."""
+        number = min(number, self.skipped[UNGIVEN])
+        self.skipped.update({UNGIVEN: -number, why[:LONGEST]: number})
+        self.skipped = +self.skipped
 
     def add(self, other):
         self.passed += other.passed
@@ -63,9 +71,10 @@ FORMATS = {
                     {"OK": "passed", "FAILED": "failed", "SKIPPED": "skipped"},
                     started=line(r"^\[ RUN +\] (?P<name>.*)$"), aside=line(r"^\[ +SKIP +\] ?\(?(?P<why>.*?)\)?$"),
                     total=line(r"^\[=+\] (\d+) tests? from \d+ test \w+ ran\.")),
-    # pytest with -v. A test that passed and fails in its teardown has two lines.
+    # pytest with -v. A test that passed and fails in its teardown has two lines. Of several processes (-n) each answer lacks its reason; -rs gives them at the end.
     "pytest": Format(line(r"^(?P<name>\S+::.*?) (?P<outcome>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)(?: \((?P<why>.*)\))? +\[ *\d+%\]$"),
-                     {"PASSED": "passed", "FAILED": "failed", "ERROR": "failed", "SKIPPED": "skipped", "XFAIL": "skipped", "XPASS": "failed"}),
+                     {"PASSED": "passed", "FAILED": "failed", "ERROR": "failed", "SKIPPED": "skipped", "XFAIL": "skipped", "XPASS": "failed"},
+                     reason=line(r"^SKIPPED \[(?P<number>\d+)\] \S+: (?P<why>.*)$")),
     "cargo": Format(line(r"^test (?P<name>\S+)(?: - should panic)? \.\.\. (?P<outcome>ok|FAILED|ignored)(?:, (?P<why>.*))?$"),
                     {"ok": "passed", "FAILED": "failed", "ignored": "skipped"}),
     # runfabtests.sh with -vv: what a test prints follows its answer. "Excluded" are the tests that libfabric's own list for the layer names.
@@ -126,6 +135,9 @@ class Reader:
         found = form.answer.search(text)
         if found and (self.open or not form.started or "name" in found.groupdict()):
             self.answer(found)
+        given = form.reason and form.reason.match(text)
+        if given:
+            self.counts.explain(int(given["number"]), given["why"])
         sum_up = form.total and form.total.match(text)
         self.total = int(sum_up[1]) if sum_up else self.total
 

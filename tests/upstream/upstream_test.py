@@ -323,7 +323,9 @@ OUTPUTS = {  # format: output, passed, failed, skipped
               "[ RUN      ] a.e\nSegmentation fault\n", 1, ["a.d", "a.e"], {"no rcache": 1}),
     "cargo": ("running 3 tests\ntest a::b ... ok\ntest c ... FAILED\ntest d ... ignored, wants a card\n", 1, ["c"], {"wants a card": 1}),
     "pytest": ("test_x.py::test_a[num_qp=1] PASSED    [ 25%]\ntest_x.py::test_b FAILED [ 50%]\ntest_x.py::test_c SKIPPED (no RDMA NICs available) [ 75%]\ntest_x.py::test_d ERROR [100%]\n"
-               "FAILED test_x.py::test_b - assert 0\n", 1, ["test_x.py::test_b", "test_x.py::test_d"], {"no RDMA NICs available": 1}),
+               "test_x.py::test_e SKIPPED [100%]\ntest_x.py::test_f SKIPPED [100%]\ntest_x.py::test_g SKIPPED [100%]\n"
+               "FAILED test_x.py::test_b - assert 0\nSKIPPED [2] test_x.py:15: one host\nSKIPPED [1] x.py:9: no RDMA NICs available\n", 1,
+               ["test_x.py::test_b", "test_x.py::test_d"], {"no RDMA NICs available": 2, "one host": 2}),
     "fabtests": ('- name:   fi_a -p "verbs"\n  result: Pass\n- name:   fi_x -a 1 -p "verbs"\n  result: Fail\n  server_stdout: |\n    Warn: late\n    fi_x(): x.c:1, ret=-12 (no room)\n'
                  "    fi_y(): x.c:2, ret=-1\n- name:   ubertest\n  result: Fail [2/7]\n- name:   fi_y\n  result: Notrun\n  time:   0\n    fi_getinfo(): x.c:9, ret=-61 (No data)\n"
                  "- name:   fi_z\n  result: Notrun\n  time:   0\n- name:   fi_v\n  result: Excluded\n# Total Pass    1\n", 1, ['fi_x -a 1 -p "verbs"', "ubertest"],
