@@ -1,6 +1,6 @@
 #!/bin/sh
-# Put in PATH as `ssh`, for suites that start both ends of a test by ssh: runs the command here, or, by its address, on a host of a lab. (A lab has an ssh of its own, which knows
-# names. With a name fabtests' client takes the host's IPv6 address, at which the server does not listen.)
+# Put in PATH as `ssh`, for suites that start both ends of a test by ssh: runs the command here, or on the host of a lab that has the address. (The ssh of a lab knows names. By a
+# name fabtests' client takes the IPv6 address of the host, at which the server does not listen.)
 while :; do
     case ${1-} in
     -o) shift 2 ;;
