@@ -254,6 +254,18 @@ def the_largest_status_is_that_of_the_command():
     _sim("no-such-program", status=127)
 
 
+def programs_that_cannot_be_simulated_are_refused():
+    source = f"{TEMPORARY}/empty.c"
+    with open(source, "w", encoding="ascii") as file:
+        file.write("int main(void) { return 0; }\n")
+    for options, part in ((("-static",), b"it is static"), (("-fsanitize=address",), b"AddressSanitizer"), (("-fsanitize=thread",), b"ThreadSanitizer")):
+        program = f"{TEMPORARY}/empty{options[0]}"
+        if subprocess.run(["cc", *options, "-o", program, source], capture_output=True, check=False).returncode:
+            continue
+        done = softverbs("sim", "--", program)
+        assert done.returncode == 126 and part in b" ".join(done.stderr.split()), told(done)
+
+
 def wrong_words_are_refused():
     for words, part in ((("--seed", "x", "--", "true"), b"--seed \"x\""), (("--strategy", "best", "--", "true"), b"strategy \"best\""),
                         ((), b"needs a program"), (("--", "true", "---", "---", "true"), b"before or after ---"), (("--limit", "0", "--", "true"), b"--limit \"0\"")):

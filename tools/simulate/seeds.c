@@ -34,7 +34,7 @@ struct seeds {
     struct outcome outcomes[OUTCOMES];
     unsigned outcome_count;
     int worst;
-    bool failed;
+    bool failed, broken; /* a run did not end with 0; could not be made */
 };
 
 /* --- outcomes */
@@ -58,6 +58,7 @@ static void count(struct seeds *seeds, const struct job *job, int status)
     outcome->runs++;
     outcome->first = job->seed < outcome->first ? job->seed : outcome->first;
     seeds->failed |= status != 0;
+    seeds->broken |= !job->once->has_run;
     seeds->worst = status > seeds->worst ? status : seeds->worst;
 }
 
@@ -154,7 +155,8 @@ static void run_all(struct seeds *seeds)
         struct job *job;
         while (!(job = free_job(seeds)))
             await_one(seeds);
-        if ((options->until_failure && seeds->failed) || !begin(seeds, job, seed) || seed == UINT64_MAX)
+        if (seeds->broken || (options->until_failure && seeds->failed) || !begin(seeds, job, seed) ||
+            seed == UINT64_MAX)
             break;
     }
     while (some_job(seeds))

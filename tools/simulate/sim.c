@@ -5,6 +5,7 @@
 
 #include "command.h"
 #include "prepare.h"
+#include "simulate/fitness.h"
 #include "simulate/once.h"
 #include "simulate/options.h"
 #include "simulate/seeds.h"
@@ -52,6 +53,9 @@ static int run(const struct command *command, int argc, char **argv)
         return status;
     if (!HAS_SIM)
         return complain_and(EXIT_SELF, "sim: This build can't simulate, as that takes x86-64 and glibc.");
+    for (unsigned i = 0; i < options.choice.count; i++)
+        if (!fitness_check(*options.choice.programs[i].words))
+            return EXIT_NOT_EXECUTABLE;
     if (options.replay && !turns_read(options.replay, &file))
         return EXIT_USAGE;
     if (options.replay) {
@@ -95,8 +99,9 @@ const struct command sim_command = {
             "\n"
             "Exit status: the largest of the programs'; 3 when no thread can run (deadlock),\n"
             "4 when all look again and again and find nothing (livelock), 124 after the\n"
-            "limit, 125 when softverbs could not do its part, 2 for a bad option. Each has a\n"
-            "sentence on stderr, and the stack of each thread that waits.\n",
+            "limit, 127 when a program does not exist, 126 when it can't be executed or\n"
+            "simulated, 125 when softverbs could not do its part, 2 for a bad option. Each\n"
+            "has a sentence on stderr; 3 and 4 have the stack of each thread that waits.\n",
     .runs_rest = true,
     .letters = "q",
     .run = run,
