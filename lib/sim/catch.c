@@ -131,16 +131,16 @@ static void on_stop(int signal, siginfo_t *info, void *context)
 
 /* --- beginning */
 
-/* The first segment with code of this library, by its own headers: the dynamic linker may not be ready for questions.
- */
+/* The segment with code of this library, by its own headers: the dynamic linker may not be ready for questions. */
 static void find_text(void)
 {
-    extern const char __ehdr_start __attribute__((visibility("hidden")));
-    const ElfW(Ehdr) *head = (const void *)&__ehdr_start;
-    const ElfW(Phdr) *part = (const void *)(&__ehdr_start + head->e_phoff);
-    for (int i = 0; i < head->e_phnum; i++)
+    extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
+    uintptr_t begin = (uintptr_t)&__ehdr_start;
+    __asm__("" : "+r"(begin)); /* to the compiler it is the place of the header alone */
+    const ElfW(Phdr) *part = (const void *)(begin + ((const ElfW(Ehdr) *)begin)->e_phoff);
+    for (int i = 0; i < ((const ElfW(Ehdr) *)begin)->e_phnum; i++)
         if (part[i].p_type == PT_LOAD && part[i].p_flags & PF_X) {
-            text_begin = (uintptr_t)&__ehdr_start + part[i].p_vaddr;
+            text_begin = begin + part[i].p_vaddr;
             text_bytes = part[i].p_memsz;
         }
 }

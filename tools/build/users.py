@@ -19,8 +19,8 @@ HOME = "src/base/user.c"
 EXCEPTIONS = {
     "src/link/control.c: getuid() != self.uid": "the two users of this process",
     "src/ipc/place/directory.c: file.st_gid != status.st_gid": "a group of ours that is taken for the directory's can't enter it",
-    "tools/doctor/checks_program.c: status.st_uid != geteuid()": "a program of a user without a number is not set-uid here (execve(2))",
-    "tools/doctor/checks_program.c: status.st_gid != getegid()": "likewise",
+    "tools/doctor/program.c: status.st_uid != geteuid()": "a program of a user without a number is not set-uid here (execve(2))",
+    "tools/doctor/program.c: status.st_gid != getegid()": "likewise",
     "tools/place.c: status->st_uid == self->maker": "where no other user can put another file",
 }
 CALL = r"get(?:e|res)?[ug]id\(\)"

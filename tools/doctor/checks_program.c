@@ -105,16 +105,7 @@ static void check_go(const struct patient *patient)
 /* The linker ignores LD_LIBRARY_PATH where the program gets more rights than the user that starts it. */
 static void check_rights(const struct patient *patient)
 {
-    struct stat status;
-    const char *what = NULL;
-    if (stat(patient->path, &status))
-        return;
-    if (status.st_mode & S_ISUID && status.st_uid != geteuid())
-        what = "set-uid";
-    else if (status.st_mode & S_ISGID && status.st_gid != getegid())
-        what = "set-gid";
-    else if (geteuid() != 0 && getxattr(patient->path, "security.capability", NULL, 0) > 0)
-        what = "given file capabilities";
+    const char *what = program_rights(patient->path);
     if (what)
         check_say(VERDICT_PROBLEM, "rights",
                   "It is %s, so the linker ignores what \"softverbs %s\" sets: try a copy of it without that right, or "

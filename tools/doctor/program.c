@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #if defined __x86_64__
@@ -181,6 +182,19 @@ int program_read(const char *path, struct program *program)
         error = read_image(&image, program);
     munmap(bytes, image.size);
     return error;
+}
+
+const char *program_rights(const char *path)
+{
+    struct stat status;
+    if (stat(path, &status))
+        return NULL;
+    if (status.st_mode & S_ISUID && status.st_uid != geteuid())
+        return "set-uid";
+    if (status.st_mode & S_ISGID && status.st_gid != getegid())
+        return "set-gid";
+    bool has_capabilities = geteuid() != 0 && getxattr(path, "security.capability", NULL, 0) > 0;
+    return has_capabilities ? "given file capabilities" : NULL;
 }
 
 /* --- where it is */

@@ -18,5 +18,9 @@ struct program {
 /* 0, or errno; ENOEXEC: neither a script nor such a file, or a damaged one. Nothing in the file is trusted. */
 int program_read(const char *path, struct program *);
 
+/* The right by which the program gets more than the user that starts it has, so that the dynamic linker ignores
+ * LD_LIBRARY_PATH and LD_PRELOAD, as words after "is". NULL: no such right. */
+const char *program_rights(const char *path);
+
 /* Writes the path where execvp(3) finds the program. False: no such file can be executed. */
 bool program_find(const char *name, char path[PATH_MAX]);

@@ -32,14 +32,6 @@ static const char *sanitizer_of(const char *path)
     return found;
 }
 
-/* Then the dynamic linker ignores LD_PRELOAD. */
-static bool takes_rights(const char *path)
-{
-    struct stat status;
-    return !stat(path, &status) && ((status.st_mode & S_ISUID && status.st_uid != geteuid()) ||
-                                    (status.st_mode & S_ISGID && status.st_gid != getegid()));
-}
-
 static bool refuse(const char *path, const char *why)
 {
     complain("sim: %s can't be simulated: %s.", path, why);
@@ -60,11 +52,10 @@ bool fitness_check(const char *name)
         return refuse(path, "programs in Go make system calls and threads without the C library");
     if (!*program.interpreter)
         return refuse(path, "it is static, so no library can be preloaded");
-    if (takes_rights(path))
-        return refuse(path, "it is set-uid or set-gid, so no library can be preloaded");
-    const char *tool = sanitizer_of(path);
-    if (!tool)
-        return true;
-    complain("sim: %s can't be simulated: it is built with %s. Build it without.", path, tool);
-    return false;
+    const char *right = program_rights(path), *tool = sanitizer_of(path);
+    if (right)
+        complain("sim: %s can't be simulated: it is %s, so no library can be preloaded.", path, right);
+    else if (tool)
+        complain("sim: %s can't be simulated: it is built with %s. Build it without.", path, tool);
+    return !right && !tool;
 }
