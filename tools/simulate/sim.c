@@ -71,7 +71,7 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command sim_command = {
     .name = "sim",
     .arguments = "[OPTIONS] [--] PROGRAM [ARGUMENTS]... [--- [+TIME] PROGRAM...]",
-    .summary = "Run programs one thread at a time, in virtual time, in the order of a seed",
+    .summary = "Run programs in virtual time, one thread at a time, as a seed says",
     .print_options = prepare_print_help,
     .help = "  --seed N          the same seed gives the same order and the same output (1)\n"
             "  --seeds A..B      run each of these seeds, one on each processor, and print a\n"

@@ -45,6 +45,7 @@ COMMANDS = {
     "replay": [["replay", "--ends", RECORDING], ["replay", "--help"]],
     "lab": [["lab", "--help"]],
     "on": [["on", "--help"]],
+    "sim": [["sim", "--seeds", "0..1", "--", "true"], ["sim", "--help"]],
     "demo": [["demo", "--help"]],
     "sweep": [["sweep", "--help"]],
     "adverse": [["adverse", "--bisect", "--seeds", "1-2", "--", "true"], ["adverse", "--bisect", "--", "false"], ["adverse", "--help"]],
