@@ -70,7 +70,7 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command sim_command = {
     .name = "sim",
-    .arguments = "[OPTIONS] [--] PROGRAM [ARGUMENTS]... [--- [+TIME] PROGRAM...]",
+    .arguments = "[OPTIONS] [--] PROGRAM... [--- [+TIME] PROGRAM...]...",
     .summary = "Run programs in virtual time, one thread at a time, as a seed says",
     .print_options = prepare_print_help,
     .help = "  --seed N          the same seed gives the same order and the same output (1)\n"
