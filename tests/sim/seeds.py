@@ -27,8 +27,9 @@ HEAD = """# Simulated runs
 
 Clients of the distribution under `softverbs sim` ([how](../how-to/sim.md)). *Seeds*: so many seeds were run once, of
 which so many did not end with 0; natively each of these clients ends so. *Repeats*: one seed was run so often, beside a
-load of so many busy processes for each two processors, half of them as the user nobody without new privileges; *equal*:
-so many of them had the decisions and the output of most. `make sim-seeds` makes this page; stopped, it goes on.
+load that the last line names, half of them as the user nobody without new privileges, whose calls are a few others;
+*equal*: so many had the decisions and the output of most that the same user ran. `make sim-seeds` makes this page;
+stopped, it goes on.
 
 """
 
@@ -46,7 +47,7 @@ def _sim(*words, user=False):
 def _run_seeds(client, state):
     first = state["seeds"]
     last = min(first + CHUNK, client.seeds) - 1
-    done = _sim("--seeds", f"{first}..{last}", "--", *client.words)
+    done = _sim("--seeds", f"{first}..{last}", *client.options, "--", *client.words)
     rows = [line.split(None, 2) for line in done.stdout.decode().splitlines()[1:]]
     ran = sum(int(row[0]) for row in rows)
     assert ran == last - first + 1, (client.name, done)
@@ -57,20 +58,25 @@ def _run_seeds(client, state):
 
 def _run_repeat(client, state):
     user = os.geteuid() == 0 and state["repeats"] % 2 == 1
-    done = _sim("--seed", SEED, "--", *client.words, user=user)
+    done = _sim("--seed", SEED, *client.options, "--", *client.words, user=user)
     told = " ".join(done.stderr.decode(errors="replace").split())
     found = re.search(r"Seed \d+: ([\d.]+) virtual seconds, (\d+) decisions, (\d+) loops stopped, hash (\w+)", told)
     key = found.group(0) if found else f"status {done.returncode}"
-    key += f" {done.stdout.decode(errors='replace')!r}"
+    key = ("user: " if user else "") + key + f" {done.stdout.decode(errors='replace')!r}"
     state["kinds"][key] = state["kinds"].get(key, 0) + 1
     state["repeats"] += 1
 
 
+def _row_equal(state):
+    """The runs that are like most of the same user's."""
+    return sum(max((count for kind, count in state["kinds"].items() if kind.startswith("user: ") == user), default=0) for user in (False, True))
+
+
 def _row(client, state):
-    kinds = state["kinds"].values()
+    equal = _row_equal(state)
     failures = f"{state['failures']}" + (f" ({'; '.join(state['failed'][:4])})" if state["failed"] else "")
     failures += f": {client.note}" if state["failures"] and client.note else ""
-    return f"| `{client.name}` | {state['seeds']:,} | {failures} | {state['repeats']:,} | {max(kinds, default=0):,} |"
+    return f"| `{client.name}` | {state['seeds']:,} | {failures} | {state['repeats']:,} | {equal:,} |"
 
 
 def _commit():
@@ -117,7 +123,7 @@ def main(words):
                         _write(memory, beside)
                 _write(memory, beside)
                 print(_row(client, state), flush=True)
-    wrong = [client.name for client in chosen if (memory[client.name]["failures"] and not client.note) or len(memory[client.name]["kinds"]) > 1]
+    wrong = [client.name for client in chosen if (memory[client.name]["failures"] and not client.note) or _row_equal(memory[client.name]) < memory[client.name]["repeats"]]
     print("not all is well: " + ", ".join(wrong) if wrong else "all is well")
     return bool(wrong)
 
