@@ -2,6 +2,7 @@
 """A new setting is one line of src/base/settings.def and its use, a new event or kind of fault one line of src/events/events.def and its
 use: in copies of these lists such lines are added, what knows how many there are is compiled anew against the copies, and the setting is
 in the help, the manual page, the completions, the checks and the reader; the event in the log, the JSON, its page and `explain`."""
+import concurrent.futures
 import functools
 import json
 import os
@@ -102,15 +103,22 @@ def _tree_with_the_lines(place):
 
 def _compile_all(place):
     """The sources that know how many settings or events there are, as objects: by the build's name for each."""
-    made = {}
+    made, begun = {}, []
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as beside:
+        _begin_all(place, made, lambda *of_one: begun.append(beside.submit(_compile, *of_one)))
+    for each in begun:
+        each.result()
+    return made
+
+
+def _begin_all(place, made, begin):
     for source, entry in _commands().items():
         if not source.startswith(("tools/", "src/config/", "src/events/", "src/tap/fault.c", "src/script/faults.c", "src/report/counts_")) or re.search("_fuzz|_test|/shim/|/rdma/", source):
             continue
         with open(f"{TREE}/{source}", encoding="utf-8") as file:
             if COUNTS_THEM.search(file.read()):
                 made[entry["output"]] = f"{place}/{source.replace('/', '_')}.o"
-                _compile(entry, f"{TREE}/{source}", f"{place}/shadow", made[entry["output"]])
-    return made
+                begin(entry, f"{TREE}/{source}", f"{place}/shadow", made[entry["output"]])
 
 
 def _link(output, made, instead=None):
