@@ -55,7 +55,7 @@ suites() {
 # `late` ones. At most twice as many tests as processors run at a time: with more, a process can wait a second for a processor, and peers of other tests
 # give it up.
 run_suites() {
-    local directory=$1 name=$2 prefix=$3 beside=
+    local directory=$1 name=$2 prefix=$3 beside= rest=()
     shift 3
     if ! meson test -C "$directory" --no-rebuild --list "$@" 2>/dev/null | grep -qv '^No tests defined'; then
         echo "ok - tests of the $name build # SKIP there are none yet" >>"$steps"
@@ -64,14 +64,19 @@ run_suites() {
     echo "== Tests of the $name build"
     rm -f "$directory"/meson-logs/*.json
     if [ "$name" = plain ]; then
-        suites "$directory" "$prefix" "$(nproc)" --suite waits --no-suite late --logbase waits &
+        {
+            suites "$directory" "$prefix" "$(nproc)" --suite waits --no-suite late --logbase waits
+            # Otherwise one processor would be idle, as the rest takes some minutes longer.
+            suites "$directory" "$prefix" "$(nproc)" --suite model --suite check --no-suite waits --no-suite alone --logbase after
+        } &
+        rest=(--no-suite model --no-suite check)
         {
             suites "$directory" "$prefix" 1 --suite alone --logbase alone
             suites "$directory" "$prefix" "$(nproc)" --suite late --logbase late
         } &
         beside=1
     fi
-    suites "$directory" "$prefix" "${beside:-$(nproc)}" --no-suite waits --no-suite alone "$@"
+    suites "$directory" "$prefix" "${beside:-$(nproc)}" --no-suite waits --no-suite alone "${rest[@]}" "$@"
     wait
     directories+=("$directory")
 }
