@@ -25,11 +25,11 @@ MEMORY = os.path.join(BUILD, "sim-seeds.json")
 CHUNK, SEED = 100, "7"
 HEAD = """# Simulated runs
 
-Clients of the distribution under `softverbs sim` ([how](../how-to/sim.md)). *Seeds*: so many seeds were run once, of
-which so many did not end with 0; natively each of these clients ends so. *Repeats*: one seed was run so often, beside a
-load that the last line names, half of them as the user nobody without new privileges, whose calls are a few others;
-*equal*: so many had the decisions and the output of most that the same user ran. `make sim-seeds` makes this page;
-stopped, it goes on.
+Clients of the distribution under `softverbs sim` ([how](../how-to/sim.md)). *Seeds*: so many seeds were run once; *not
+0*: so many of them ended with another status, natively each client ends with 0. *Repeats*: one seed was run so often,
+beside the load in the last line, half of the runs as the user nobody without new privileges, whose calls are a few
+others; *equal*: so many had the decisions and the output that most runs of their user had. `make sim-seeds` makes this
+page; stopped, it goes on.
 
 """
 
