@@ -146,6 +146,7 @@ static __attribute__((constructor)) void begin(void)
     kept();
     if (!token_is_simulated())
         return;
+    token_first = SIM_NONE;
     stack_prepare();
     names_prepare();
     answer_begin();

@@ -19,6 +19,9 @@
 #define PR_SET_SYSCALL_USER_DISPATCH 59
 #define PR_SYS_DISPATCH_ON 1
 #endif
+#ifndef SYS_USER_DISPATCH
+#define SYS_USER_DISPATCH 2 /* why there is a SIGSYS; sigaction(2) has SYS_SECCOMP, the other cause */
+#endif
 
 enum { CALLS = 512, INSTRUCTION_BYTES = 2, NOT_SIMULATED = 0, CAUGHT = 1 };
 
@@ -95,6 +98,8 @@ static void return_from_handler(uintptr_t stack)
 
 static void on_call(int signal, siginfo_t *info, void *context)
 {
+    if (info->si_code != SYS_USER_DISPATCH)
+        return signals_pass_fault(signal, info, context);
     ucontext_t *here = context, *outer = token_context;
     greg_t *registers = here->uc_mcontext.gregs;
     struct caught call = {.number = info->si_syscall,
@@ -119,9 +124,12 @@ static void on_fault(int signal, siginfo_t *info, void *context)
         signals_pass_fault(signal, info, context);
 }
 
-/* This thread has run for long without a call. */
+/* This thread has run for long without a call: the launcher, the first process of the run, says so. */
 static void on_stop(int signal, siginfo_t *info, void *context)
 {
+    enum { LAUNCHER = 1 };
+    if (info->si_pid != LAUNCHER)
+        return signals_pass_fault(signal, info, context);
     if (!token_is_simulated() || token_run->current != token_number || token_thread()->state != SIM_RUNNING)
         return;
     token_run->counts.stops++;

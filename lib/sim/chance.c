@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 
 #include "answer.h"
@@ -39,10 +40,10 @@ static bool is_random_device(const char *path)
     return path && (!strcmp(path, "/dev/urandom") || !strcmp(path, "/dev/random"));
 }
 
-static long open_random(void)
+static long open_random(long flags)
 {
     static uint8_t bytes[DEVICE_BYTES];
-    long file = RAW(memfd_create, "random", 0);
+    long file = RAW(memfd_create, "random", flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
     fill(bytes, sizeof bytes);
     RAW(write, file, bytes, sizeof bytes);
     RAW(lseek, file, 0, 0);
@@ -50,22 +51,22 @@ static long open_random(void)
 }
 
 /* A descriptor of a file whose text is the run's; negative: the path is another one's. */
-static long open_own(const char *path)
+static long open_own(const char *path, long flags)
 {
-    return is_random_device(path) ? open_random() : proc_open(path);
+    return is_random_device(path) ? open_random(flags) : proc_open(path, flags);
 }
 
 long answer_open(struct caught *call)
 {
     const long *argument = call->argument;
-    long own = open_own((void *)argument[0]);
+    long own = open_own((void *)argument[0], argument[1]);
     return own >= 0 ? own : RAW(open, argument[0], argument[1], argument[2]);
 }
 
 long answer_openat(struct caught *call)
 {
     const long *argument = call->argument;
-    long own = open_own((void *)argument[1]);
+    long own = open_own((void *)argument[1], argument[2]);
     return own >= 0 ? own : RAW(openat, argument[0], argument[1], argument[2], argument[3]);
 }
 

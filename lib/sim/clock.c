@@ -60,11 +60,16 @@ static void look(void)
     token_spin();
 }
 
-static void tell(clockid_t clock, struct timespec *to)
+/* A clock that the kernel does not have is refused as it does. */
+static long tell(clockid_t clock, struct timespec *to)
 {
+    long error = began(clock) ? 0 : RAW(clock_gettime, clock, to);
+    if (error)
+        return error;
     uint64_t now = began(clock) + token_run->now;
     to->tv_sec = (time_t)(now / SECOND);
     to->tv_nsec = (long)(now % SECOND);
+    return 0;
 }
 
 /* In the place of the vDSO's functions: signals are not blocked. */
@@ -82,8 +87,7 @@ static int read_clock(clockid_t clock, struct timespec *to)
     if (!token_is_simulated() || token_context)
         return (int)RAW(clock_gettime, clock, to);
     look_outside();
-    tell(clock, to);
-    return 0;
+    return (int)tell(clock, to);
 }
 
 static int read_time_of_day(struct timeval *to, void *zone)
@@ -204,8 +208,7 @@ bool clock_answer_counter(void *context)
 long answer_clock_gettime(struct caught *call)
 {
     look();
-    tell((clockid_t)call->argument[0], (void *)call->argument[1]);
-    return 0;
+    return tell((clockid_t)call->argument[0], (void *)call->argument[1]);
 }
 
 long answer_gettimeofday(struct caught *call)

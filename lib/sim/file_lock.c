@@ -13,7 +13,7 @@
 static long wait_for_lock(struct caught *call, long tries)
 {
     long result;
-    while ((result = RAW(fcntl, call->argument[0], tries, call->argument[2])) == -EAGAIN || result == -EACCES)
+    while ((result = RAW(fcntl, call->argument[0], tries, call->argument[2])) == -EAGAIN)
         if (token_wait(SIM_TRIES, SIM_NEVER, 0) == TOKEN_SIGNAL)
             return signals_ended();
     return result;

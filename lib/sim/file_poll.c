@@ -10,9 +10,11 @@
 #include "clock.h"
 #include "file.h"
 #include "raw.h"
+#include "signals.h"
 #include "token.h"
 
 enum { POLLED = 64, SIGNALS_BYTES = 8 };
+#define SECOND 1000000000ull
 
 /* --- deadlines; the present: the call does not wait */
 
@@ -24,6 +26,12 @@ static uint64_t after_milliseconds(int span)
 static uint64_t after_time(const struct timespec *span)
 {
     return span ? token_later(clock_nanos(span)) : SIM_NEVER;
+}
+
+/* The kernel tells select's callers. */
+static uint64_t rest_of(uint64_t deadline)
+{
+    return deadline > token_run->now ? deadline - token_run->now : 0;
 }
 
 /* --- poll: files that were waited for when the call began wake it, and then it looks at the descriptors */
@@ -71,8 +79,11 @@ long answer_poll(struct caught *call)
 
 long answer_ppoll(struct caught *call)
 {
-    return wait_polling((void *)call->argument[0], (unsigned long)call->argument[1],
-                        after_time((void *)call->argument[2]));
+    const uint64_t *mask = (void *)call->argument[3];
+    uint64_t before = signals_begin_mask(call, mask);
+    long result = wait_polling((void *)call->argument[0], (unsigned long)call->argument[1],
+                               after_time((void *)call->argument[2]));
+    return signals_end_mask(call, mask, before, result);
 }
 
 /* --- select: sets of descriptors for reading, writing and exceptions */
@@ -174,14 +185,28 @@ static long wait_selecting(struct caught *call, uint64_t deadline)
 
 long answer_select(struct caught *call)
 {
-    const struct timeval *span = (void *)call->argument[4];
-    uint64_t nanos = span ? (uint64_t)span->tv_sec * 1000000000ull + (uint64_t)span->tv_usec * 1000 : 0;
-    return wait_selecting(call, span ? token_later(nanos) : SIM_NEVER);
+    struct timeval *span = (void *)call->argument[4];
+    uint64_t nanos = span ? (uint64_t)span->tv_sec * SECOND + (uint64_t)span->tv_usec * 1000 : 0;
+    uint64_t deadline = span ? token_later(nanos) : SIM_NEVER;
+    long result = wait_selecting(call, deadline);
+    if (span)
+        *span = (struct timeval){(time_t)(rest_of(deadline) / SECOND), (long)(rest_of(deadline) % SECOND) / 1000};
+    return result;
 }
 
 long answer_pselect6(struct caught *call)
 {
-    return wait_selecting(call, after_time((void *)call->argument[4]));
+    const struct {
+        const uint64_t *mask;
+        size_t bytes;
+    } *signals = (void *)call->argument[5];
+    struct timespec *span = (void *)call->argument[4];
+    const uint64_t *mask = signals ? signals->mask : NULL;
+    uint64_t deadline = after_time(span), before = signals_begin_mask(call, mask);
+    long result = signals_end_mask(call, mask, before, wait_selecting(call, deadline));
+    if (span)
+        *span = (struct timespec){(time_t)(rest_of(deadline) / SECOND), (long)(rest_of(deadline) % SECOND)};
+    return result;
 }
 
 /* --- epoll */
@@ -212,12 +237,19 @@ long answer_epoll_wait(struct caught *call)
     return wait_epolling(call, after_milliseconds((int)call->argument[3]));
 }
 
+static long wait_epolling_masked(struct caught *call, uint64_t deadline)
+{
+    const uint64_t *mask = (void *)call->argument[4];
+    uint64_t before = signals_begin_mask(call, mask);
+    return signals_end_mask(call, mask, before, wait_epolling(call, deadline));
+}
+
 long answer_epoll_pwait(struct caught *call)
 {
-    return wait_epolling(call, after_milliseconds((int)call->argument[3]));
+    return wait_epolling_masked(call, after_milliseconds((int)call->argument[3]));
 }
 
 long answer_epoll_pwait2(struct caught *call)
 {
-    return wait_epolling(call, after_time((void *)call->argument[3]));
+    return wait_epolling_masked(call, after_time((void *)call->argument[3]));
 }

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/uio.h>
 
 #include "answer.h"
 #include "file.h"
@@ -58,36 +59,68 @@ long answer_accept4(struct caught *call)
     return take_connection(call);
 }
 
-/* MSG_WAITALL of a stream: pieces, as they come. */
-static long take_all(const struct caught *call)
+/* MSG_WAITALL of a stream: pieces, as they come, until `length` bytes are there. Their number, or minus an errno. */
+static long take_all(int descriptor, char *to, size_t length, long flags, uint64_t deadline)
 {
-    uint64_t deadline = file_deadline((int)call->argument[0], SO_RCVTIMEO);
-    int kept = file_keep((int)call->argument[0]);
-    long flags = (call->argument[3] & ~MSG_WAITALL) | MSG_DONTWAIT, got = 0, result = 1;
-    while (result > 0 && got < call->argument[2]) {
-        result = file_wait(kept, POLLIN, deadline);
+    size_t got = 0;
+    long result = 1;
+    while (result > 0 && got < length) {
+        result = file_wait(descriptor, POLLIN, deadline);
         if (!result)
-            result = RAW(recvfrom, kept, call->argument[1] + got, call->argument[2] - got, flags, call->argument[4],
-                         call->argument[5]);
-        got += result > 0 ? result : 0;
+            result = RAW(recvfrom, descriptor, to + got, length - got, (flags & ~MSG_WAITALL) | MSG_DONTWAIT);
+        got += result > 0 ? (size_t)result : 0;
     }
-    file_drop_kept();
-    return got ? got : result;
+    return got ? (long)got : result;
+}
+
+static bool waits_for_all(int descriptor, long flags)
+{
+    int type = 0, length = sizeof type;
+    return flags & MSG_WAITALL && !(flags & (MSG_DONTWAIT | MSG_PEEK)) && file_waits(descriptor) &&
+           !RAW(getsockopt, descriptor, SOL_SOCKET, SO_TYPE, &type, &length) && type == SOCK_STREAM;
 }
 
 long answer_recvfrom(struct caught *call)
 {
-    bool may_wait = !(call->argument[3] & MSG_DONTWAIT);
-    if (may_wait && call->argument[3] & MSG_WAITALL && file_waits((int)call->argument[0]))
-        return take_all(call);
-    return take(call, may_wait);
+    int descriptor = (int)call->argument[0];
+    if (!waits_for_all(descriptor, call->argument[3]))
+        return take(call, !(call->argument[3] & MSG_DONTWAIT));
+    uint64_t deadline = file_deadline(descriptor, SO_RCVTIMEO);
+    long result = take_all(file_keep(descriptor), (char *)call->argument[1], (size_t)call->argument[2],
+                           call->argument[3], deadline);
+    file_drop_kept();
+    return result;
 }
 
+/* What the first piece has left of the message's room. */
+static long take_rest(int descriptor, const struct msghdr *message, size_t got, long flags)
+{
+    uint64_t deadline = file_deadline(descriptor, SO_RCVTIMEO);
+    size_t before = 0;
+    descriptor = file_keep(descriptor);
+    for (size_t i = 0; i < message->msg_iovlen; before += message->msg_iov[i++].iov_len) {
+        const struct iovec *piece = &message->msg_iov[i];
+        size_t filled = got > before ? got - before : 0;
+        if (filled >= piece->iov_len)
+            continue;
+        long more = take_all(descriptor, (char *)piece->iov_base + filled, piece->iov_len - filled, flags, deadline);
+        got += more > 0 ? (size_t)more : 0;
+        if (more < (long)(piece->iov_len - filled))
+            break;
+    }
+    file_drop_kept();
+    return (long)got;
+}
+
+/* The first piece brings the ancillary data. */
 long answer_recvmsg(struct caught *call)
 {
-    bool may_wait = !(call->argument[2] & MSG_DONTWAIT);
-    call->argument[2] &= ~MSG_WAITALL; /* then a piece is a short answer, which the call allows */
-    return take(call, may_wait);
+    int descriptor = (int)call->argument[0];
+    long flags = call->argument[2];
+    bool all = waits_for_all(descriptor, flags);
+    call->argument[2] = flags & ~MSG_WAITALL;
+    long result = take(call, !(flags & MSG_DONTWAIT));
+    return all && result > 0 ? take_rest(descriptor, (void *)call->argument[1], (size_t)result, flags) : result;
 }
 
 long answer_recvmmsg(struct caught *call)

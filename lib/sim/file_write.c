@@ -14,6 +14,7 @@
 #include "network.h"
 #include "raw.h"
 #include "signals.h"
+#include "timers.h"
 #include "token.h"
 
 enum { PIECES = 16 };
@@ -22,6 +23,7 @@ enum { PIECES = 16 };
 struct output {
     int descriptor, flags;
     bool is_socket;
+    bool once; /* there are more pieces than are copied: what goes at once is the answer, which the call allows */
     struct msghdr message;
     struct iovec pieces[PIECES];
 };
@@ -78,7 +80,7 @@ static long put_all(struct output *output, uint64_t deadline)
         if (result > 0) {
             done += result;
             token_run->acts++;
-            if (!leave_out(output, (size_t)result))
+            if (output->once || !leave_out(output, (size_t)result))
                 break;
         } else if (result != -EAGAIN || (result = wait_for_room(output, deadline))) {
             break;
@@ -107,16 +109,18 @@ static long pass_on(const struct caught *call)
     return result;
 }
 
-/* Writes the message, whose pieces are copied, as they are shortened. More pieces than fit go at once or as far as
- * there is room. */
+/* Writes the message, whose pieces are copied, as they are shortened. */
 static long write_message(const struct caught *call, const struct msghdr *message, int flags)
 {
     struct output output = {.descriptor = (int)call->argument[0], .flags = flags, .message = *message};
-    if (!may_wait(output.descriptor, flags) || message->msg_iovlen > PIECES)
+    if (!may_wait(output.descriptor, flags))
         return pass_on(call);
     output.is_socket = file_is(output.descriptor, S_IFSOCK);
-    memcpy(output.pieces, message->msg_iov, message->msg_iovlen * sizeof *message->msg_iov);
-    output.message.msg_iov = output.pieces;
+    output.once = message->msg_iovlen > PIECES;
+    if (!output.once) {
+        memcpy(output.pieces, message->msg_iov, message->msg_iovlen * sizeof *message->msg_iov);
+        output.message.msg_iov = output.pieces;
+    }
     uint64_t deadline = output.is_socket ? file_deadline(output.descriptor, SO_SNDTIMEO) : SIM_NEVER;
     output.descriptor = file_keep(output.descriptor);
     long result = put_all(&output, deadline);
@@ -218,6 +222,7 @@ long answer_connect(struct caught *call)
 long answer_close(struct caught *call)
 {
     bool over_network = network_is((int)call->argument[0]);
+    timers_forget((int)call->argument[0]);
     long result = RAW(close, call->argument[0]);
     if (over_network)
         network_settle();

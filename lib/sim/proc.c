@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "raw.h"
 #include "token.h"
@@ -19,9 +20,9 @@ static const char uptime[] = "1000.00 1000.00\n", load[] = "0.00 0.00 0.00 1/1 1
                              "SwapFree:              0 kB\nHugePages_Total:       0\nHugePages_Free:        0\n"
                              "Hugepagesize:       2048 kB\n";
 
-static long open_text(const char *text, size_t length)
+static long open_text(const char *text, size_t length, long flags)
 {
-    long file = RAW(memfd_create, "proc", 0);
+    long file = RAW(memfd_create, "proc", flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
     RAW(write, file, text, length);
     RAW(lseek, file, 0, 0);
     return file;
@@ -65,7 +66,7 @@ static char *end_of_kept(char *text)
     return NULL;
 }
 
-static long open_status(const char *path)
+static long open_status(const char *path, long flags)
 {
     char text[TEXT];
     long length = read_file(path, text);
@@ -77,10 +78,10 @@ static long open_status(const char *path)
         *end++ = i == 20 ? '1' : '0'; /* the number of threads */
     }
     *end++ = '\n';
-    return open_text(text, (size_t)(end - text));
+    return open_text(text, (size_t)(end - text), flags);
 }
 
-long proc_open(const char *path)
+long proc_open(const char *path, long flags)
 {
     static const struct {
         const char *path, *text;
@@ -93,6 +94,6 @@ long proc_open(const char *path)
         return NO_FILE;
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
         if (!strcmp(path, fixed[i].path))
-            return open_text(fixed[i].text, fixed[i].length);
-    return is_status(path) ? open_status(path) : NO_FILE;
+            return open_text(fixed[i].text, fixed[i].length, flags);
+    return is_status(path) ? open_status(path, flags) : NO_FILE;
 }

@@ -167,7 +167,7 @@ long answer_prctl(struct caught *call)
     if (argument[0] == PR_SET_TSC || argument[0] == PR_SET_SYSCALL_USER_DISPATCH)
         return -EINVAL;
     if (argument[0] == PR_SET_NAME)
-        memcpy(token_thread()->name, (void *)argument[1], strnlen((char *)argument[1], SIM_NAME - 1) + 1);
+        token_thread()->name[0] = '\0'; /* it is asked for when it is wanted */
     return RAW(prctl, argument[0], argument[1], argument[2], argument[3], argument[4]);
 }
 

@@ -116,7 +116,7 @@ void signals_pass_fault(int signal, siginfo_t *info, void *context)
     const struct signals_action *action = &kept[signal];
     struct signals_action standard = {0};
     long self = RAW(gettid);
-    bool sent = info->si_code <= 0; /* by a program */
+    bool sent = info->si_code <= 0 || signal != SIGSEGV; /* by a program, or its filter of calls */
     if (sent && action->handler == (void *)SIG_IGN)
         return;
     if (action->handler == (void *)SIG_DFL || action->handler == (void *)SIG_IGN) {
@@ -189,17 +189,29 @@ long answer_pause(struct caught *call)
     return wait_for_signal();
 }
 
-/* The handler runs with the mask that the program gave, and returns to the one before: the kernel does that where the
- * call is its own. It does not wait, as the signal is pending. */
+uint64_t signals_begin_mask(struct caught *call, const uint64_t *mask)
+{
+    uint64_t *now = mask_of(call->context), before = *now;
+    if (mask)
+        *now = *mask & ~NEVER_BLOCKED;
+    return before;
+}
+
+/* The kernel runs handlers under a mask of its own call's, which does not wait, as the signal is pending. */
+long signals_end_mask(struct caught *call, const uint64_t *mask, uint64_t before, long result)
+{
+    uint64_t *now = mask_of(call->context), during = *now;
+    *now = before;
+    if (mask && result == -EINTR)
+        RAW(rt_sigsuspend, &during, SIGNALS_BYTES);
+    return result;
+}
+
 long answer_rt_sigsuspend(struct caught *call)
 {
-    uint64_t *mask = mask_of(call->context), was = *mask;
-    *mask = *(uint64_t *)call->argument[0] & ~NEVER_BLOCKED;
-    wait_for_signal();
-    uint64_t during = *mask;
-    *mask = was;
-    RAW(rt_sigsuspend, &during, SIGNALS_BYTES);
-    return -EINTR;
+    const uint64_t *mask = (void *)call->argument[0];
+    uint64_t before = signals_begin_mask(call, mask);
+    return signals_end_mask(call, mask, before, wait_for_signal());
 }
 
 long answer_rt_sigtimedwait(struct caught *call)

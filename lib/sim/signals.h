@@ -30,6 +30,12 @@ bool signals_interrupt(void);
 /* How a call that was interrupted ends: ANSWER_RESTART, or -EINTR where a handler was set without SA_RESTART. */
 long signals_ended(void);
 
+/* The mask of signals that a call sets for as long as it waits (ppoll(2)); NULL: it sets none. Between these, the
+ * program's mask is that one. The end gives the call's result: where a signal interrupts it, its handler runs under the
+ * call's mask, as it may be blocked in the program's. */
+uint64_t signals_begin_mask(struct caught *, const uint64_t *mask);
+long signals_end_mask(struct caught *, const uint64_t *mask, uint64_t before, long result);
+
 /* Marks the waiting threads of a process, or with 0 or less all, so that they look at their signals. */
 void signals_sent(pid_t);
 
@@ -39,5 +45,5 @@ void signals_admit(void);
 /* Sets a handler of the library's, which runs with all signals blocked. */
 void signals_install(int signal, void (*handler)(int, siginfo_t *, void *));
 
-/* Calls the program's own handler: the fault is the program's. */
+/* Does what the program's own action for one of the library's signals says: the fault, or the sender, is another's. */
 void signals_pass_fault(int signal, siginfo_t *, void *context);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/time.h>
@@ -15,13 +16,28 @@
 #include "token.h"
 
 enum { BY_SIGNAL = -1 };
+#define SECOND 1000000000ull
+
+/* Whether the descriptor still is one of a timer: a program may have given its number to another file. */
+static bool is_timer(int descriptor)
+{
+    static const char kind[] = "anon_inode:[eventfd]";
+    char path[32] = "/proc/self/fd/", link[sizeof kind];
+    size_t end = strlen(path);
+    for (int power = 1000000000; power; power /= 10)
+        if (descriptor / power || power == 1)
+            path[end++] = (char)('0' + descriptor / power % 10);
+    path[end] = '\0';
+    return descriptor >= 0 && RAW(readlink, path, link, sizeof link) == sizeof kind - 1 &&
+           !memcmp(link, kind, sizeof kind - 1);
+}
 
 static void serve_timer(struct sim_timer *timer)
 {
     uint64_t one = 1;
     if (timer->descriptor == BY_SIGNAL)
         RAW(kill, token_process, SIGALRM);
-    else
+    else if (is_timer(timer->descriptor))
         RAW(write, timer->descriptor, &one, sizeof one);
     token_run->acts++;
     if (timer->every)
@@ -59,7 +75,32 @@ static long set_timer(int descriptor, uint64_t at, uint64_t every)
 
 static uint64_t micros(const struct timeval *time)
 {
-    return (uint64_t)time->tv_sec * 1000000000ull + (uint64_t)time->tv_usec * 1000ull;
+    return (uint64_t)time->tv_sec * SECOND + (uint64_t)time->tv_usec * 1000ull;
+}
+
+/* What is left until it is due; 0: it is not set. */
+static uint64_t left_of(const struct sim_timer *timer)
+{
+    return timer && timer->at > token_run->now ? timer->at - token_run->now : 0;
+}
+
+static struct itimerspec describe(int descriptor)
+{
+    const struct sim_timer *timer = find_timer(token_process, descriptor);
+    uint64_t left = left_of(timer), every = timer ? timer->every : 0;
+    return (struct itimerspec){{(time_t)(every / SECOND), (long)(every % SECOND)},
+                               {(time_t)(left / SECOND), (long)(left % SECOND)}};
+}
+
+static struct itimerval in_micros(struct itimerspec from)
+{
+    return (struct itimerval){{from.it_interval.tv_sec, from.it_interval.tv_nsec / 1000},
+                              {from.it_value.tv_sec, from.it_value.tv_nsec / 1000}};
+}
+
+void timers_forget(int descriptor)
+{
+    set_timer(descriptor, SIM_NEVER, 0);
 }
 
 /* --- calls */
@@ -74,24 +115,33 @@ long answer_timerfd_create(struct caught *call)
 long answer_timerfd_settime(struct caught *call)
 {
     const struct itimerspec *to = (void *)call->argument[2];
-    struct itimerspec *old = (void *)call->argument[3];
+    struct itimerspec *old = (void *)call->argument[3], before = describe((int)call->argument[0]);
     uint64_t span = clock_nanos(&to->it_value), count;
-    if (old)
-        memset(old, 0, sizeof *old);
+    if (!is_timer((int)call->argument[0]))
+        return RAW(timerfd_settime, call->argument[0], call->argument[1], to, old); /* it says why */
     if (file_is_ready((int)call->argument[0], POLLIN))
         RAW(read, call->argument[0], &count, sizeof count);
     uint64_t at =
         call->argument[1] & TFD_TIMER_ABSTIME ? clock_from_absolute(CLOCK_MONOTONIC, &to->it_value) : token_later(span);
+    if (old)
+        *old = before;
     return set_timer((int)call->argument[0], span ? at : SIM_NEVER, clock_nanos(&to->it_interval));
+}
+
+long answer_timerfd_gettime(struct caught *call)
+{
+    if (!is_timer((int)call->argument[0]))
+        return RAW(timerfd_gettime, call->argument[0], call->argument[1]);
+    *(struct itimerspec *)call->argument[1] = describe((int)call->argument[0]);
+    return 0;
 }
 
 /* The seconds that were left. */
 long answer_alarm(struct caught *call)
 {
-    const struct sim_timer *before = find_timer(token_process, BY_SIGNAL);
-    uint64_t left = before && before->at > token_run->now ? before->at - token_run->now : 0;
-    set_timer(BY_SIGNAL, call->argument[0] ? token_later((uint64_t)call->argument[0] * 1000000000ull) : SIM_NEVER, 0);
-    return (long)((left + 999999999) / 1000000000);
+    uint64_t left = left_of(find_timer(token_process, BY_SIGNAL));
+    set_timer(BY_SIGNAL, call->argument[0] ? token_later((uint64_t)call->argument[0] * SECOND) : SIM_NEVER, 0);
+    return (long)((left + SECOND - 1) / SECOND);
 }
 
 long answer_setitimer(struct caught *call)
@@ -101,7 +151,15 @@ long answer_setitimer(struct caught *call)
     if (call->argument[0] != ITIMER_REAL)
         return RAW(setitimer, call->argument[0], call->argument[1], call->argument[2]);
     if (old)
-        memset(old, 0, sizeof *old);
+        *old = in_micros(describe(BY_SIGNAL));
     uint64_t span = to ? micros(&to->it_value) : 0;
     return set_timer(BY_SIGNAL, span ? token_later(span) : SIM_NEVER, to ? micros(&to->it_interval) : 0);
+}
+
+long answer_getitimer(struct caught *call)
+{
+    if (call->argument[0] != ITIMER_REAL)
+        return RAW(getitimer, call->argument[0], call->argument[1]);
+    *(struct itimerval *)call->argument[1] = in_micros(describe(BY_SIGNAL));
+    return 0;
 }

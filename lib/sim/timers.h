@@ -3,3 +3,6 @@
 
 /* Does what the due timers of this process do. */
 void timers_serve(void);
+
+/* Ends the timer of a descriptor that is closed. */
+void timers_forget(int descriptor);

@@ -19,8 +19,8 @@ extern pid_t token_process;
 extern THREAD_LOCAL unsigned token_number;     /* of this thread; SIM_NONE: it is in no run */
 extern THREAD_LOCAL ucontext_t *token_context; /* of the call that is caught; NULL: no call is */
 
-/* The number of the first thread, which begins before the dynamic linker sets up thread-local variables: then its
- * token_number is lost. All other threads set theirs when they begin. */
+/* The number of the first thread until the dynamic linker has set up thread-local variables, when its token_number is
+ * lost; then SIM_NONE. All other threads set theirs when they begin. */
 extern unsigned token_first;
 
 static inline struct sim_thread *token_thread(void)

@@ -31,35 +31,19 @@ static void end_poll_in_turn(struct ibv_cq_ex *cq)
     softverbs_sim_round(1);
 }
 
-static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
-{
-    int error = calls_get(&layer.below, ibv_post_send)(qp, wr, bad);
-    softverbs_sim_round(1);
-    return error;
-}
+#define POST(name, object, work)                                                                                       \
+    static int name##_in_turn(struct object *to, struct work *first, struct work **bad)                                \
+    {                                                                                                                  \
+        int error = calls_get(&layer.below, ibv_##name)(to, first, bad);                                               \
+        softverbs_sim_round(1);                                                                                        \
+        return error;                                                                                                  \
+    }
+POST(post_send, ibv_qp, ibv_send_wr)
+POST(post_recv, ibv_qp, ibv_recv_wr)
+POST(post_srq_recv, ibv_srq, ibv_recv_wr)
+POST(post_srq_ops, ibv_srq, ibv_ops_wr)
 
-static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
-{
-    int error = calls_get(&layer.below, ibv_post_recv)(qp, wr, bad);
-    softverbs_sim_round(1);
-    return error;
-}
-
-static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
-{
-    int error = calls_get(&layer.below, ibv_post_srq_recv)(srq, wr, bad);
-    softverbs_sim_round(1);
-    return error;
-}
-
-static int post_srq_ops(struct ibv_srq *srq, struct ibv_ops_wr *op, struct ibv_ops_wr **bad)
-{
-    int error = calls_get(&layer.below, ibv_post_srq_ops)(srq, op, bad);
-    softverbs_sim_round(1);
-    return error;
-}
-
-static int wr_complete(struct ibv_qp_ex *qp)
+static int complete_in_turn(struct ibv_qp_ex *qp)
 {
     int error = calls_get(&layer.below, ibv_wr_complete)(qp);
     softverbs_sim_round(1);
@@ -71,11 +55,11 @@ static struct calls_layer layer = {.name = "simulated",
                                    .calls = {.ibv_poll_cq = poll_in_turn,
                                              .ibv_start_poll = begin_poll_in_turn,
                                              .ibv_end_poll = end_poll_in_turn,
-                                             .ibv_post_send = post_send,
-                                             .ibv_post_recv = post_recv,
-                                             .ibv_post_srq_recv = post_srq_recv,
-                                             .ibv_post_srq_ops = post_srq_ops,
-                                             .ibv_wr_complete = wr_complete}};
+                                             .ibv_post_send = post_send_in_turn,
+                                             .ibv_post_recv = post_recv_in_turn,
+                                             .ibv_post_srq_recv = post_srq_recv_in_turn,
+                                             .ibv_post_srq_ops = post_srq_ops_in_turn,
+                                             .ibv_wr_complete = complete_in_turn}};
 
 /* Runs after abi/bottom.c has set the bottom of calls. */
 __attribute__((constructor(102))) static void begin_simulated(void)

@@ -55,7 +55,7 @@ void sim_remove(struct sim_run *run, pid_t pid, pid_t tid)
         struct sim_thread *thread = &run->threads[i];
         if (thread->pid == pid && (!tid || thread->tid == tid))
             thread->state = SIM_FREE;
-        thread->signalled |= !tid;                          /* its parent has a SIGCHLD */
+        thread->signalled = true;                           /* its parent may have a SIGCHLD */
         thread->woken |= thread->pid == pid && thread->key; /* it may have had a robust mutex */
     }
     for (unsigned i = 0; i < SIM_TIMERS && !tid; i++)

@@ -2,6 +2,7 @@
 """softverbs sim: a seed gives one order, time that does not pass, and reports of what stands still. Prints TAP."""
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -9,19 +10,12 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../tool"))
 import cases
-from cases import BUILD, PYTHON, TEMPORARY, Skip, environment, expect, softverbs, told
+from cases import BUILD, PYTHON, SOFTVERBS, TEMPORARY, environment, expect, needs_simulated_runs, softverbs, told
 from patience import patience
 
 THREADS = f"{BUILD}/tests/sim/threads"
 PING_PONG = ("ibv_rc_pingpong", "-g", "0", "-n", "50")
 SUMMARY = rb"softverbs: sim: Seed (\d+): ([\d.]+) virtual seconds, (\d+) decisions, (\d+) loops\s+stopped, hash ([0-9a-f]{16})\."
-
-
-def _needs_namespaces():
-    done = softverbs("sim", "--", "true")
-    if b"allows no namespaces" in done.stderr:
-        raise Skip("this system allows no namespaces of one's own")
-    return done
 
 
 def _sim(*words, status=0, out=None, options=()):
@@ -43,13 +37,13 @@ def _pair(program, *more):
 
 
 def the_last_line_has_the_seed_and_the_hash():
-    done = _needs_namespaces()
+    done = needs_simulated_runs()
     expect(done, 0, b"", None)
     assert _summary(done)[0] < 0.1 and b"Seed 1:" in done.stderr, told(done)
 
 
 def a_seed_repeats_its_order_and_its_output():
-    _needs_namespaces()
+    needs_simulated_runs()
     for program in (_pair(PING_PONG), _pair(PING_PONG, "-e"),
                     ("rping", "-s", "-C", "5", "-v", "-a", "127.0.0.1", "---", "+500ms", "rping", "-c", "-C", "5", "-v", "-a", "127.0.0.1")):
         seen = set()
@@ -62,7 +56,7 @@ def a_seed_repeats_its_order_and_its_output():
 
 
 def time_passes_when_no_thread_can_run():
-    _needs_namespaces()
+    needs_simulated_runs()
     began = time.monotonic()
     virtual, _, _, _ = _summary(_sim("sleep", "100000"))
     assert 100000 <= virtual < 100001 and time.monotonic() - began < patience(60), virtual
@@ -70,7 +64,7 @@ def time_passes_when_no_thread_can_run():
 
 
 def the_clock_and_chance_are_those_of_the_seed():
-    _needs_namespaces()
+    needs_simulated_runs()
     look = "import os, time, random, socket; s = socket.create_server(('127.0.0.1', 0)); " \
            "print(os.getpid(), int(time.time()), os.urandom(8).hex(), random.random(), s.getsockname()[1])"
     first, again, other = (_sim(PYTHON, "-c", look, options=("--seed", seed)).stdout for seed in ("5", "5", "6"))
@@ -78,7 +72,7 @@ def the_clock_and_chance_are_those_of_the_seed():
 
 
 def a_race_that_passes_outside_fails_by_seed():
-    _needs_namespaces()
+    needs_simulated_runs()
     failed = [seed for seed in range(40) if softverbs("sim", "--seed", str(seed), "--", THREADS, "race").returncode == 1]
     assert 5 <= len(failed) <= 39, failed
     for _ in range(5):
@@ -86,7 +80,7 @@ def a_race_that_passes_outside_fails_by_seed():
 
 
 def a_deadlock_is_a_sentence_and_the_stacks():
-    _needs_namespaces()
+    needs_simulated_runs()
     for seed in range(40):
         done = softverbs("sim", "--seed", str(seed), "--", THREADS, "deadlock")
         if done.returncode:
@@ -98,26 +92,26 @@ def a_deadlock_is_a_sentence_and_the_stacks():
 
 
 def threads_that_only_look_again_are_a_livelock():
-    _needs_namespaces()
+    needs_simulated_runs()
     done = _sim(THREADS, "livelock", status=4)
     assert b"Livelock after" in done.stderr and b"waits in sched_yield" in done.stderr, told(done)
 
 
 def a_loop_over_memory_is_stopped_and_the_run_marked():
-    _needs_namespaces()
+    needs_simulated_runs()
     virtual, _, stopped, _ = _summary(_sim(THREADS, "memory", out=b"seen\n"))
     assert stopped >= 1 and 2 <= virtual < 3, (virtual, stopped)
     assert _summary(_sim(THREADS, "compute", out=b"done\n"))[2] >= 1
 
 
 def a_loop_over_calls_that_find_nothing_lets_time_pass():
-    _needs_namespaces()
+    needs_simulated_runs()
     for seed in ("0", "1", "2"):
         _sim(THREADS, "looks", out=b"came\n", options=("--seed", seed, "--limit", "30"))
 
 
 def many_seeds_are_a_table():
-    _needs_namespaces()
+    needs_simulated_runs()
     done = softverbs("sim", "--seeds", "0..39", "--", THREADS, "deadlock")
     assert done.returncode == 3 and done.stderr == b"", told(done)
     rows = [line.split(None, 2) for line in done.stdout.decode().splitlines()]
@@ -130,7 +124,7 @@ def many_seeds_are_a_table():
 
 
 def turns_repeat_a_run_and_shrink():
-    _needs_namespaces()
+    needs_simulated_runs()
     seed = next(seed for seed in range(60) if softverbs("sim", "--seed", str(seed), "--", THREADS, "race").returncode)
     saved, fewest = f"{TEMPORARY}/saved.sim", f"{TEMPORARY}/fewest.sim"
     first = _sim(THREADS, "race", status=1, options=("--seed", str(seed), "--save", saved))
@@ -156,7 +150,7 @@ def files_of_turns_that_are_none_are_refused():
 
 
 def verify_compares_two_runs():
-    _needs_namespaces()
+    needs_simulated_runs()
     _sim(THREADS, "race", status=_sim_status("3"), options=("--seed", "3", "--verify"))
     done = _sim("cat", "/proc/sys/kernel/random/uuid", status=1, options=("--verify",))
     text = b" ".join(done.stderr.split())
@@ -167,7 +161,7 @@ def verify_compares_two_runs():
 
 
 def a_run_that_ends_well_is_not_shrunk():
-    _needs_namespaces()
+    needs_simulated_runs()
     done = _sim("true", status=2, options=("--shrink", f"{TEMPORARY}/none.sim"))
     assert b"nothing to shrink" in done.stderr, told(done)
 
@@ -177,13 +171,13 @@ def _sim_status(seed):
 
 
 def calls_that_are_not_answered_are_named():
-    _needs_namespaces()
+    needs_simulated_runs()
     done = _sim(PYTHON, "-c", "import ctypes; ctypes.CDLL(None).semop(99, 0, 0)")
     assert b"called semtimedop 1 times" in b" ".join(done.stderr.split()), told(done)
 
 
 def a_standstill_of_queue_pairs_is_explained():
-    _needs_namespaces()
+    needs_simulated_runs()
     done = _sim(f"{BUILD}/tests/tool/hangs", "unarmed", status=3)
     text = b" ".join(done.stderr.split())
     assert b"Deadlock after" in text and b"ibv_get_cq_event" in text, told(done)
@@ -192,7 +186,7 @@ def a_standstill_of_queue_pairs_is_explained():
 
 def options_of_run_hold_and_repeat():
     """Faults, captures and recordings follow the virtual clock, so the files of a seed are equal."""
-    _needs_namespaces()
+    needs_simulated_runs()
     seen = set()
     for number in range(3):
         capture, recording = f"{TEMPORARY}/{number}.pcapng", f"{TEMPORARY}/{number}.rec"
@@ -215,7 +209,7 @@ def options_of_run_hold_and_repeat():
 
 
 def a_limit_of_real_time_ends_the_run():
-    _needs_namespaces()
+    needs_simulated_runs()
     done = _sim("sh", "-c", "while :; do :; done", status=124, options=("--limit", "1"))
     assert b"stopped after 1 real" in done.stderr and b"process 2" in done.stderr, told(done)
 
@@ -225,21 +219,62 @@ def _natively(*words):
 
 
 def a_call_that_waits_keeps_its_file_as_in_the_kernel():
-    _needs_namespaces()
+    needs_simulated_runs()
     for call in ("read", "recv", "poll", "select", "epoll", "write", "send"):
         for deed in ("none", "close", "dup2"):
             _sim(THREADS, "waits", call, deed, out=_natively("waits", call, deed), options=("--seed", "2"))
 
 
 def signals_interrupt_as_in_the_kernel():
-    _needs_namespaces()
+    needs_simulated_runs()
     for words in (("interrupted", "restart"), ("interrupted", "once"), ("child",)):
         for seed in ("1", "2", "3"):
             _sim(THREADS, *words, out=_natively(*words), options=("--seed", seed))
 
 
+def a_wait_has_a_mask_of_its_own_as_in_the_kernel():
+    needs_simulated_runs()
+    for call in ("ppoll", "pselect", "epoll", "sigsuspend"):
+        _sim(THREADS, "masked", call, out=_natively("masked", call))
+
+
+def pieces_come_and_go_as_in_the_kernel():
+    needs_simulated_runs()
+    for words in (("all", "recv"), ("all", "recvmsg"), ("pieces",), ("closed",)):
+        _sim(THREADS, *words, out=_natively(*words))
+
+
+def signals_of_the_library_reach_the_program_too():
+    needs_simulated_runs()
+    _sim("bash", "-c", "trap 'echo SYS' SYS; kill -SYS $$; trap 'echo 63' 63; kill -63 $$; trap '' SYS; kill -SYS $$; echo on", out=b"SYS\n63\non\n")
+    _sim("sh", "-c", "kill -SYS $$", status=128 + 31)
+
+
+def constructors_of_libraries_read_the_virtual_clock():
+    needs_simulated_runs()
+    library, program = f"{TEMPORARY}/libearly.so", f"{TEMPORARY}/early"
+    sources = {library: "#include <stdio.h>\n#include <time.h>\nint early;\n__attribute__((constructor)) static void begin(void) { printf(\"%ld\\n\", (long)time(0)); }\n",
+               program: "extern int early;\nint main(void) { return early; }\n"}
+    for made, text in sources.items():
+        with open(f"{made}.c", "w", encoding="ascii") as file:
+            file.write(text)
+        more = ["-shared", "-fPIC"] if made == library else [library]
+        subprocess.run(["cc", "-o", made, f"{made}.c", *more], check=True)
+    _sim(program, out=b"1767225600\n")
+
+
+def a_signal_to_the_command_ends_the_run():
+    needs_simulated_runs()
+    for loop in (":", "sleep 1"):
+        with subprocess.Popen([SOFTVERBS, "sim", "--limit", "3000", "--", "sh", "-c", f"echo begun; while :; do {loop}; done"], stderr=subprocess.PIPE,
+                              stdout=subprocess.PIPE, env=environment(), start_new_session=True) as command:
+            assert command.stdout.readline() == b"begun\n"
+            command.terminate()
+            assert command.wait(patience(20)) == 128 + signal.SIGTERM, command.stderr.read()
+
+
 def processes_begin_and_end():
-    _needs_namespaces()
+    needs_simulated_runs()
     script = "sleep 5 & first=$!; (exit 3); echo $?; kill -9 $first; wait $first; echo $?; echo a | tr a b; date +%s"
     runs = [_sim("bash", "-c", script) for _ in range(3)]
     assert len({(_summary(done), done.stdout) for done in runs}) == 1, [told(done) for done in runs]
@@ -247,11 +282,12 @@ def processes_begin_and_end():
 
 
 def the_largest_status_is_that_of_the_command():
-    _needs_namespaces()
+    needs_simulated_runs()
     _sim("sh", "-c", "exit 7", "---", "false", status=7)
     done = _sim("sh", "-c", "kill -SEGV $$", status=139)
     assert b"was ended by signal 11" in done.stderr, told(done)
     _sim("no-such-program", status=127)
+    _sim("sh", "-c", "(sleep 1; exit 9) & exit 0", status=0)  # not a program's, though it outlives one
 
 
 def programs_that_cannot_be_simulated_are_refused():

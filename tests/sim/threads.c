@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -352,6 +353,114 @@ static int child_ends(char **words)
     return 0;
 }
 
+/* --- masked CALL: a signal that is blocked but for the time of the wait */
+
+static volatile int handled;
+
+static void count_signal(int signal)
+{
+    handled++;
+}
+
+static int masked(char **words)
+{
+    sigset_t blocked, none;
+    struct sigaction action = {.sa_handler = count_signal, .sa_flags = SA_RESTART};
+    struct itimerval once = {{0, 0}, {0, 100000}};
+    struct timespec span = {1, 0};
+    struct epoll_event event;
+    sigemptyset(&none);
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGALRM);
+    sigprocmask(SIG_BLOCK, &blocked, NULL);
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &once, NULL);
+    rest(200);
+    int before = handled, result;
+    if (!strcmp(words[0], "ppoll"))
+        result = ppoll(NULL, 0, &span, &none);
+    else if (!strcmp(words[0], "pselect"))
+        result = pselect(0, NULL, NULL, NULL, &span, &none);
+    else if (!strcmp(words[0], "epoll"))
+        result = epoll_pwait(epoll_create1(0), &event, 1, 1000, &none);
+    else
+        result = sigsuspend(&none);
+    printf("%d %d %d %d\n", before, result, result < 0 ? errno : 0, handled);
+    return 0;
+}
+
+/* --- all CALL: MSG_WAITALL of what comes in pieces */
+
+static void *send_pieces(void *argument)
+{
+    for (int i = 0; i < 4; i++) {
+        rest(10);
+        if (send(*(int *)argument, "abcdefgh", 8, 0) != 8)
+            return NULL;
+    }
+    shutdown(*(int *)argument, SHUT_WR);
+    return NULL;
+}
+
+static int receive_all(char **words)
+{
+    int ends[2];
+    char bytes_of[64] = "";
+    struct iovec pieces[2] = {{bytes_of, 10}, {bytes_of + 10, 14}};
+    struct msghdr message = {.msg_iov = pieces, .msg_iovlen = 2};
+    pthread_t other;
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
+        return 1;
+    pthread_create(&other, NULL, send_pieces, &ends[1]);
+    bool by_message = !strcmp(words[0], "recvmsg");
+    ssize_t got = by_message ? recvmsg(ends[0], &message, MSG_WAITALL) : recv(ends[0], bytes_of, 24, MSG_WAITALL);
+    ssize_t after = recv(ends[0], bytes_of + 24, 30, MSG_WAITALL); /* until the end */
+    pthread_join(other, NULL);
+    printf("%zd %zd %s\n", got, after, bytes_of);
+    return 0;
+}
+
+/* --- pieces: more of them than the library copies, into a pipe that has no room yet */
+
+static void *take_later(void *argument)
+{
+    rest(50);
+    take_bytes();
+    return argument;
+}
+
+static int write_pieces(char **words)
+{
+    struct iovec pieces[20];
+    pthread_t other;
+    make_full_pipe();
+    for (int i = 0; i < 20; i++)
+        pieces[i] = (struct iovec){bytes, 1};
+    pthread_create(&other, NULL, take_later, NULL);
+    printf("%zd\n", writev(wait_of.near, pieces, 20));
+    fcntl(wait_of.far, F_SETFL, O_NONBLOCK);
+    close(wait_of.near);
+    pthread_join(other, NULL);
+    return 0;
+}
+
+/* --- closed: the timer of a descriptor that was closed writes into no other file */
+
+static int close_timer(char **words)
+{
+    struct itimerspec soon = {{0, 0}, {0, 100000000}}, left;
+    int ends[2], timer = timerfd_create(CLOCK_MONOTONIC, 0);
+    timerfd_settime(timer, 0, &soon, NULL);
+    timerfd_gettime(timer, &left);
+    close(timer);
+    if (pipe(ends))
+        return 1;
+    struct pollfd file = {ends[0], POLLIN, 0};
+    int ready = poll(&file, 1, 500);
+    printf("%d %d %d\n", left.it_value.tv_nsec > 50000000, ends[0] == timer || ends[1] == timer, ready);
+    return 0;
+}
+
 /* --- timers */
 
 static int timers(char **words)
@@ -387,9 +496,10 @@ int main(int count_of_words, char **words)
     static const struct {
         const char *word;
         int (*run)(char **);
-    } programs[] = {{"race", race},       {"deadlock", deadlock}, {"livelock", livelock},       {"memory", memory},
-                    {"compute", compute}, {"waits", await_deed},  {"interrupted", interrupted}, {"child", child_ends},
-                    {"timers", timers},   {"looks", look_again},  {"uuid", use_chance}};
+    } programs[] = {{"race", race},       {"deadlock", deadlock},   {"livelock", livelock},       {"memory", memory},
+                    {"compute", compute}, {"waits", await_deed},    {"interrupted", interrupted}, {"child", child_ends},
+                    {"timers", timers},   {"looks", look_again},    {"uuid", use_chance},         {"masked", masked},
+                    {"all", receive_all}, {"pieces", write_pieces}, {"closed", close_timer}};
     for (size_t i = 0; count_of_words > 1 && i < sizeof programs / sizeof *programs; i++)
         if (!strcmp(programs[i].word, words[1]))
             return programs[i].run(words + 2);

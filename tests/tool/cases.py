@@ -83,6 +83,15 @@ def at_terminal(command, env, columns=None):
     return program.returncode, text.decode().replace("\r\n", "\n")
 
 
+def needs_simulated_runs():
+    """Skips where `softverbs sim` can run no program; what it says of one that does nothing."""
+    done = softverbs("sim", "--", "true")
+    for why in ("allows no namespaces", "forbids syscall user dispatch", "does not let a program change its vDSO"):
+        if why in " ".join(done.stderr.decode().split()):
+            raise Skip(f"this system {why}")
+    return done
+
+
 def run(*arguments, **options):
     """softverbs run -- ARGUMENTS"""
     return softverbs("run", "--", *arguments, **options)

@@ -16,33 +16,9 @@
 #include "lab/network/reach.h"
 #include "lab/own_root.h"
 #include "lab/plan.h"
-#include "lab/rights.h"
+#include "lab/spaces.h"
 #include "place.h"
 #include "prepare.h"
-
-/* --- namespaces */
-
-enum { SPACES = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS };
-
-/* Enters new namespaces. False after a sentence. */
-static bool leave_system(void)
-{
-    if (!unshare(SPACES))
-        return true;
-    int error = errno;
-    if (error == EPERM && rights_take() && !unshare(SPACES) && rights_keep())
-        return true;
-    error = error == EPERM ? errno : error;
-    if (error == EPERM && geteuid() && own_root_is_chroot())
-        complain(
-            "lab: This system allows no namespaces of one's own: its root directory is not a mount point (a chroot), "
-            "where the kernel refuses user namespaces. Root may make a lab.");
-    else
-        complain("lab: This system allows no namespaces of one's own (%s). \"softverbs doctor\" says what to set; root "
-                 "may make a lab in any case.",
-                 strerror(error));
-    return false;
-}
 
 /* --- the process that stays outside */
 
@@ -51,7 +27,7 @@ static int start(struct network *network, char **command)
     int alive[2];
     char self[PLACE_PATH_MAX];
     (void)place_self(self);
-    if (!leave_system() || pipe2(alive, O_CLOEXEC))
+    if (!spaces_enter("lab", true) || pipe2(alive, O_CLOEXEC))
         return EXIT_SELF;
     pid_t keeper = fork();
     if (!keeper) {

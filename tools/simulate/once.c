@@ -9,11 +9,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/settings.h"
 #include "lab/follow_child.h"
+#include "lab/spaces.h"
 #include "place.h"
 #include "prepare.h"
 #include "sim/choose.h"
@@ -166,8 +168,9 @@ static void be_quiet(void)
 
 static int enter(const struct command *command, const struct sim_choice *choice, struct once *once, bool quiet)
 {
-    if (!space_enter())
+    if (!spaces_enter(command->name, false))
         return EXIT_SELF;
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a new user namespace clears it */
     pid_t child = fork();
     if (!child) {
         if (quiet)

@@ -1,7 +1,6 @@
 #include "simulate/space.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -11,21 +10,8 @@
 #include "command.h"
 #include "lab/network/rtnetlink.h"
 #include "lab/own_root.h"
-#include "lab/rights.h"
-
-enum { SPACES = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS };
 
 static const char host[] = "h1";
-
-bool space_enter(void)
-{
-    if (!unshare(SPACES) || (errno == EPERM && rights_take() && !unshare(SPACES)))
-        return true;
-    complain("sim: This system allows no namespaces of one's own (%s). \"softverbs doctor\" says what to set; root may "
-             "simulate in any case.",
-             strerror(errno));
-    return false;
-}
 
 static bool open_loopback(void)
 {

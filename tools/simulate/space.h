@@ -3,9 +3,6 @@
 
 #include <stdbool.h>
 
-/* Enters new namespaces; a child of this process is the first in them. False after a sentence. */
-bool space_enter(void);
-
-/* In that child: mounts /proc and /dev/shm, and opens the loopback interface. It ends with its parent. False after a
- * sentence. */
+/* In the first process of new namespaces (lab/spaces.h): mounts /proc and /dev/shm, and opens the loopback interface.
+ * It ends with its parent. False after a sentence. */
 bool space_furnish(void);

@@ -151,10 +151,10 @@ int standstill_report(struct sim_run *run, struct streams *streams)
     bool livelock = spins(run);
     double seconds = (double)run->now * 1e-9;
     if (livelock)
-        complain("sim: Livelock after %.6f virtual seconds with seed %" PRIu64
-                 ": each thread waits, or looks again and "
-                 "again and finds nothing, and nothing is due.",
-                 seconds, run->seed);
+        complain(
+            "sim: Livelock after %.6f virtual seconds with seed %" PRIu64
+            ": for 300 of them no thread has done anything that another can see; each waits, or looks again and again.",
+            seconds, run->seed);
     else
         complain("sim: Deadlock after %.6f virtual seconds with seed %" PRIu64
                  ": no thread can run, and nothing is due.",

@@ -31,6 +31,7 @@ struct watch {
     struct sim_run *run;
     const struct sim_choice *choice;
     struct streams *streams;
+    pid_t programs[SIM_PROGRAMS]; /* 0: it has ended */
     int status;
     nanos began;
     uint64_t seen;       /* decisions and calls when a thread was last seen to go on */
@@ -86,11 +87,24 @@ static void await_process(pid_t pid)
     close(process.fd);
 }
 
+/* This process also is the parent of all whose own has ended. */
+static bool is_program(struct watch *watch, pid_t pid)
+{
+    for (unsigned i = 0; i < SIM_PROGRAMS; i++)
+        if (watch->programs[i] == pid) {
+            watch->programs[i] = 0;
+            return true;
+        }
+    return false;
+}
+
 static void reap(struct watch *watch)
 {
     int how;
     for (pid_t pid; (pid = waitpid(-1, &how, WNOHANG)) > 0;) {
         int status = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
+        if (!is_program(watch, pid))
+            continue;
         if (WIFSIGNALED(how))
             complain("sim: Process %d was ended by signal %d.", pid, WTERMSIG(how));
         watch->status = status > watch->status ? status : watch->status;
@@ -182,6 +196,21 @@ static void look(struct watch *watch)
 
 /* --- the run */
 
+static volatile sig_atomic_t asked; /* the signal that asks this command to end */
+
+static void note_signal(int signal)
+{
+    asked = signal;
+}
+
+/* The first process of a namespace ignores signals that it does not handle. */
+static void take_signals(void)
+{
+    static const int ending[] = {SIGTERM, SIGHUP, SIGINT, SIGQUIT};
+    for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
+        sigaction(ending[i], &(struct sigaction){.sa_handler = note_signal}, NULL);
+}
+
 static bool is_late(const struct watch *watch)
 {
     return real_time() - watch->began > watch->choice->limit * NANOS_SECOND;
@@ -207,6 +236,18 @@ static struct sim_end end_of(const struct watch *watch)
     return (struct sim_end){SIM_ENDED, watch->status, run->hash, run->now, run->counts.decisions, output};
 }
 
+/* The command was asked to end. */
+static struct sim_end give_up(struct watch *watch)
+{
+    struct sim_end end = end_of(watch);
+    streams_pass_on(watch->streams);
+    complain("sim: The run was ended by signal %d.", (int)asked);
+    end.ending = SIM_LATE;
+    end.status = 128 + (int)asked;
+    end_processes(watch->run);
+    return end;
+}
+
 /* The numbers are those before the report, for which threads go on without the token. */
 static struct sim_end stop(struct watch *watch)
 {
@@ -224,9 +265,14 @@ static struct sim_end stop(struct watch *watch)
 struct sim_end watch_run(struct sim_run *run, const struct sim_choice *choice, struct streams *streams)
 {
     struct watch watch = {.run = run, .choice = choice, .streams = streams, .began = real_time(), .watched = SIM_NONE};
+    for (unsigned i = 0; i < choice->count; i++)
+        watch.programs[i] = run->threads[i].pid;
+    take_signals();
     give_on(run);
     while (some_thread(run)) {
         uint32_t seen = atomic_load(&run->launcher);
+        if (asked)
+            return give_up(&watch);
         if (run->over || is_late(&watch))
             return stop(&watch);
         if (run->ended_pid) {

@@ -120,13 +120,19 @@ static void open_link(struct qp *qp, struct srd_way *way)
     way->link = port_reply_link(qp->process, qp->object.context->device, &from, &to);
 }
 
-static void close_way(struct qp *qp, struct srd_way *way)
+static void close_link(struct qp *qp, struct srd_way *way)
 {
     struct link *link = way->link;
-    if (link && !qp->process->inherited) {
-        delay_forget(traffic_taps(&qp->process->traffic), link);
-        link->operations->close(link);
-    }
+    way->link = NULL;
+    if (!link || qp->process->inherited)
+        return;
+    delay_forget(traffic_taps(&qp->process->traffic), link);
+    link->operations->close(link);
+}
+
+static void close_way(struct qp *qp, struct srd_way *way)
+{
+    close_link(qp, way);
     *way = (struct srd_way){0};
 }
 
@@ -153,7 +159,11 @@ cold static const struct srd_way *find_way(struct qp *qp, const uint8_t gid[16])
     struct srd_ways *ways = qp->sends.ways;
     ways->last = place_of(qp, gid);
     struct srd_way *way = &ways->kept[ways->last];
+    uint8_t before[GRH_LENGTH];
+    memcpy(before, way->grh, sizeof before);
     look_up(qp, way);
+    if (memcmp(way->grh, before, sizeof before) != 0)
+        close_link(qp, way); /* it sends from the address before */
     way->known = true;
     if (!way->local && !way->link && qp->object.context->device->interface[0])
         open_link(qp, way);
