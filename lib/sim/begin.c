@@ -8,6 +8,7 @@
 
 #include "answer.h"
 #include "clock.h"
+#include "counter.h"
 #include "names.h"
 #include "raw.h"
 #include "signals.h"
@@ -111,6 +112,7 @@ static void enter(void)
     answer_begin_first();
     signals_restore(before);
     signals_admit();
+    counter_look();
 }
 
 static void begin_early(void)

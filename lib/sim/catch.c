@@ -72,12 +72,13 @@ static long answer(struct caught *call)
     thread->arguments[0] = (uint64_t)call->argument[0];
     thread->arguments[1] = (uint64_t)call->argument[1];
     const long *argument = call->argument;
+    uint64_t before = token_run->now;
     long result = rule->answer ? rule->answer(call)
                                : RAW_CALL(call->number, argument[0], argument[1], argument[2], argument[3], argument[4],
                                           argument[5], 0);
     log_call(call, result);
     if ((rule->traits & LOOKS && result == -EAGAIN) || (rule->traits & COUNTS && !result))
-        token_found_nothing();
+        token_found_nothing(before);
     else if (result >= 0 && !(rule->traits & QUIET))
         token_acted();
     return result;
@@ -156,6 +157,13 @@ static void find_text(void)
 void counter_catch(bool catches)
 {
     RAW(prctl, PR_SET_TSC, catches ? PR_TSC_SIGSEGV : PR_TSC_ENABLE);
+}
+
+void counter_look(void)
+{
+    uint64_t before = token_run->now;
+    __builtin_ia32_rdtsc();
+    token_run->counter_is_real = token_run->now == before;
 }
 
 bool answer_is_own(uintptr_t address)

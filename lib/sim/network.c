@@ -1,6 +1,7 @@
 #include "network.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -8,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
+#include "answer.h"
 #include "raw.h"
 #include "token.h"
 
@@ -30,7 +32,8 @@ bool network_is(int descriptor)
 {
     struct sockaddr_storage name;
     int length = sizeof name;
-    return !RAW(getsockname, descriptor, &name, &length) && (name.ss_family == AF_INET || name.ss_family == AF_INET6);
+    return !RAW(getsockname, descriptor, &name, &length) &&
+           (name.ss_family == AF_INET || name.ss_family == AF_INET6 || name.ss_family == AF_PACKET);
 }
 
 static bool bind_marker(long descriptor, uint16_t port)
@@ -84,6 +87,25 @@ void network_settle(void)
     for (int i = 0; i < GENERATIONS; i++)
         if (!pass_marker())
             return;
+}
+
+/* The kernel's stamps are of real time. */
+static bool is_time_stamp(long level, long option)
+{
+    static const int stamps[] = {SO_TIMESTAMP_OLD, SO_TIMESTAMPNS_OLD, SO_TIMESTAMPING_OLD,
+                                 SO_TIMESTAMP_NEW, SO_TIMESTAMPNS_NEW, SO_TIMESTAMPING_NEW};
+    for (size_t i = 0; i < sizeof stamps / sizeof *stamps; i++)
+        if (level == SOL_SOCKET && option == stamps[i])
+            return true;
+    return false;
+}
+
+long answer_setsockopt(struct caught *call)
+{
+    const long *argument = call->argument;
+    if (is_time_stamp(argument[1], argument[2]))
+        return -ENOPROTOOPT;
+    return RAW(setsockopt, argument[0], argument[1], argument[2], argument[3], argument[4]);
 }
 
 void network_hurry(int descriptor)

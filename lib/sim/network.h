@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* Whether it is a socket of the internet. */
+/* Whether it is a socket of the internet, or one of frames. */
 bool network_is(int descriptor);
 
 /* Waits until all packets that were sent, and their answers, have arrived. */

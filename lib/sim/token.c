@@ -135,9 +135,9 @@ void token_spin(void)
     token_wait(SIM_SPINS, token_later(SPIN_LEAST << (doubled < SPIN_DOUBLES ? doubled : SPIN_DOUBLES)), 0);
 }
 
-void token_found_nothing(void)
+void token_found_nothing(uint64_t since)
 {
-    if (++token_thread()->fruitless > FRUITLESS)
+    if (token_run->now - since < SPIN_LEAST && ++token_thread()->fruitless > FRUITLESS)
         token_spin();
 }
 

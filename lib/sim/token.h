@@ -58,8 +58,8 @@ void token_point(void);
 /* This thread found nothing and tries again: it runs when another has acted, or a moment later. */
 void token_spin(void);
 
-/* A call that does not wait found nothing. After some in a row it is the same as token_spin. */
-void token_found_nothing(void);
+/* A call that began then found nothing. If it has not waited, it is after some in a row the same as token_spin. */
+void token_found_nothing(uint64_t since);
 
 /* token_point and token_spin at a place of the program where signals are not blocked. They do nothing without a run. */
 void token_point_outside(void);

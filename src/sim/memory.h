@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define SIM_LAYOUT 1
+#define SIM_LAYOUT 2
 #define SIM_NEVER UINT64_MAX
 #define SIM_VARIABLE "SOFTVERBS_SIM" /* of the environment: the path of the memory */
 
@@ -110,8 +110,10 @@ struct sim_run {
     uint32_t current, serials;
     bool over;                  /* no thread can run, and nothing is due */
     _Atomic uint32_t launcher;  /* a futex: the launcher is wanted */
+    pid_t carrier;              /* the process that carries frames between hosts, which does not end; 0: one host */
     pid_t ended_pid, ended_tid; /* what ends, so that the launcher gives the token on afterwards; tid 0: a process */
     _Atomic bool thawed;        /* the run is over, and threads that are told to go on need no token */
+    bool counter_is_real;       /* the machine lets no program catch reads of the time stamp counter */
     bool unsettled;             /* a process has ended, whose connections may still end */
     uint64_t draws, ports;      /* how often numbers and ports were drawn */
     struct sim_counts counts;

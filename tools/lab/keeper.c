@@ -12,102 +12,19 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "lab/joined.h"
 #include "lab/lab_control.h"
-#include "lab/network/forwarder.h"
-#include "lab/network/rtnetlink.h"
 #include "lab/network/virtual_host.h"
-#include "lab/network/wiring.h"
 #include "lab/on.h"
 #include "unopened/begin.h"
 #include "unopened/hosts.h"
 #include "unopened/openings.h"
 
-#define BRIDGE "switch"
-
 static struct keeper {
     const struct lab_plan *plan;
-    struct network *network;
-    pid_t holders[LAB_HOSTS_MOST];
-    struct wiring wiring;
-    struct forwarder *forwarder; /* NULL: a bridge joins the hosts */
-    uint32_t mtu;                /* of the links */
-    bool down[LAB_HOSTS_MOST];
+    struct joined joined;
     pid_t command;
 } keeper;
-
-/* --- the network */
-
-static int make_bridge(int netlink)
-{
-    int error = netlink < 0 ? errno : rtnetlink_add_bridge(netlink, BRIDGE);
-    if (!error)
-        error = rtnetlink_no_own_address(netlink, BRIDGE);
-    if (!error)
-        error = rtnetlink_set_up(netlink, BRIDGE, true);
-    if (error == EOPNOTSUPP)
-        complain("lab: The kernel has no bridges: \"modprobe bridge\" as root may load them.");
-    else if (error)
-        complain("lab: The hosts can't be joined by a bridge: %s.", strerror(error));
-    return error;
-}
-
-/* Starts the hosts, whose interfaces meet in a bridge. */
-static bool make_network(void)
-{
-    int netlink = rtnetlink_open();
-    int error = make_bridge(netlink);
-    for (unsigned i = 0; !error && i < keeper.plan->count; i++) {
-        const char *name = keeper.plan->hosts[i];
-        keeper.holders[i] = virtual_host_start(keeper.plan, i, netlink);
-        error = keeper.holders[i] < 0 ? EIO : rtnetlink_set_bridge(netlink, name, BRIDGE);
-        if (error && keeper.holders[i] > 0)
-            complain("lab: The host \"%s\" can't be joined to the bridge: %s.", name, strerror(error));
-    }
-    keeper.wiring = (struct wiring){keeper.plan, keeper.holders, netlink};
-    return !error;
-}
-
-static bool set_ports(char *why, size_t size)
-{
-    for (unsigned i = 0; i < keeper.plan->count; i++) {
-        if (keeper.down[i] == keeper.network->port_down[i])
-            continue;
-        if (!wiring_set_up(&keeper.wiring, i, keeper.down[i], why, size))
-            return false;
-        keeper.down[i] = keeper.network->port_down[i];
-    }
-    return true;
-}
-
-/* Brings the interfaces and the forwarder into the state that the network has now. */
-static bool follow_network(char *why, size_t size)
-{
-    struct network *network = keeper.network;
-    if (network->mtu != keeper.mtu && !wiring_set_mtu(&keeper.wiring, network->mtu, why, size))
-        return false;
-    keeper.mtu = network->mtu;
-    if (!network->is_plain && !keeper.forwarder) {
-        if (!wiring_make_plain(&keeper.wiring, why, size))
-            return false;
-        keeper.forwarder = forwarder_start(network, keeper.wiring.netlink, why, size);
-        if (!keeper.forwarder)
-            return false;
-    }
-    return set_ports(why, size);
-}
-
-/* Answers a request such as "h1-h2 delay=1ms"; "" asks for the list of links. */
-static bool answer(void *context, const char *request, char *reply, size_t size)
-{
-    char target[64];
-    int length = 0;
-    if (!*request) {
-        network_print(keeper.network, reply, size);
-        return true;
-    }
-    sscanf(request, "%63s %n", target, &length);
-    return network_change(keeper.network, target, request + length, reply, size) && follow_network(reply, size);
-}
 
 /* --- the command */
 
@@ -120,7 +37,7 @@ static pid_t start_command(char **command)
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    _exit(on_become(keeper.plan->hosts[0], keeper.holders[0], command));
+    _exit(on_become(keeper.plan->hosts[0], keeper.joined.holders[0], command));
 }
 
 /* Reaps all children that have ended. Returns the exit status of the command; -1: it lives. */
@@ -133,20 +50,11 @@ static int collect(pid_t command)
     return status;
 }
 
-enum { SIGNALS, ALIVE, CONTROL, PORTS };
+enum { SIGNALS, ALIVE, CONTROL, OWN };
 
-/* Waits for work; the first PORTS descriptors have names, the forwarder's follow. */
-static bool wait_for_work(struct pollfd *ready)
+static bool answer(void *joined, const char *request, char *reply, size_t size)
 {
-    unsigned count = PORTS;
-    struct timespec left, *most = NULL;
-    if (keeper.forwarder) {
-        int64_t next = forwarder_next(keeper.forwarder);
-        count += forwarder_wants(keeper.forwarder, ready + PORTS);
-        left = (struct timespec){next / 1000000000, next % 1000000000};
-        most = next < 0 ? NULL : &left;
-    }
-    return ppoll(ready, count, most, NULL) >= 0 || errno == EINTR;
+    return joined_answer(joined, request, reply, size);
 }
 
 /* The exit status of the command; -1: it lives. A signal to this process is passed on to the command. */
@@ -163,16 +71,14 @@ static int heed_signal(int signals)
 /* Works until the command ends, or the process that started the lab does. Returns the exit status. */
 static int look_after(int signals, int alive, int control)
 {
-    struct pollfd ready[PORTS + LAB_HOSTS_MOST] = {[SIGNALS] = {.fd = signals, .events = POLLIN},
-                                                   [ALIVE] = {.fd = alive, .events = POLLIN},
-                                                   [CONTROL] = {.fd = control, .events = POLLIN}};
-    while (wait_for_work(ready)) {
+    struct pollfd ready[OWN + LAB_HOSTS_MOST] = {[SIGNALS] = {.fd = signals, .events = POLLIN},
+                                                 [ALIVE] = {.fd = alive, .events = POLLIN},
+                                                 [CONTROL] = {.fd = control, .events = POLLIN}};
+    while (joined_work(&keeper.joined, ready, OWN)) {
         if (ready[ALIVE].revents)
             return 128 + SIGKILL;
         if (ready[CONTROL].revents)
-            lab_control_serve(control, answer, NULL);
-        if (keeper.forwarder)
-            forwarder_work(keeper.forwarder);
+            lab_control_serve(control, answer, &keeper.joined);
         int status = ready[SIGNALS].revents ? heed_signal(signals) : -1;
         if (status >= 0)
             return status;
@@ -195,7 +101,7 @@ static int catch_signals(void)
 static void tell_of_openings(char *const *command, int status)
 {
     bool started = status < EXIT_SELF || status > EXIT_NOT_FOUND;
-    if (started && unopened_is_wanted(command) && unopened_on_hosts(keeper.holders, keeper.plan->count))
+    if (started && unopened_is_wanted(command) && unopened_on_hosts(keeper.joined.holders, keeper.plan->count))
         complain("lab: No process opened a device in /dev/shm of its host. %s", openings_cure(*command));
 }
 
@@ -204,11 +110,10 @@ _Noreturn void keeper_run(struct network *network, char **command, int alive)
     char why[512];
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     prctl(PR_SET_NAME, "softverbs-lab");
-    keeper.network = network;
     keeper.plan = network->plan;
-    if (!virtual_host_prepare(keeper.plan) || !make_network())
+    if (!virtual_host_prepare(keeper.plan) || !joined_make(&keeper.joined, network))
         _exit(EXIT_SELF);
-    if (!follow_network(why, sizeof why)) {
+    if (!joined_follow(&keeper.joined, why, sizeof why)) {
         complain("lab: %s", why);
         _exit(EXIT_SELF);
     }

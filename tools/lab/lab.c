@@ -12,6 +12,7 @@
 #include "lab/follow_child.h"
 #include "lab/keeper.h"
 #include "lab/lab_control.h"
+#include "lab/lab_options.h"
 #include "lab/network/network.h"
 #include "lab/network/reach.h"
 #include "lab/own_root.h"
@@ -47,12 +48,6 @@ static const struct option own[] = {VALUED("hosts", OPTION_HOSTS),       VALUED(
                                     OPTION("shell", OPTION_SHELL),       VALUED("link", OPTION_LINK),
                                     VALUED("topology", OPTION_TOPOLOGY), {0}};
 
-static int set_hosts(const struct command *command, struct lab_plan *plan, const char *text)
-{
-    char why[256];
-    return lab_plan_hosts(plan, text, why, sizeof why) ? 0 : command_misused(command, "--hosts: %s", why);
-}
-
 static int set_name(const struct command *command, struct lab_plan *plan, const char *name)
 {
     if (!*name || strlen(name) >= sizeof plan->name)
@@ -61,22 +56,14 @@ static int set_name(const struct command *command, struct lab_plan *plan, const 
     return 0;
 }
 
-static int add_link(const struct command *command, struct lab_plan *plan, const char *words)
-{
-    if (plan->link_count == LAB_LINKS_MOST)
-        return command_misused(command, "--link: At most %d; a file for --topology may have more.", LAB_LINKS_MOST);
-    plan->links[plan->link_count++] = words;
-    return 0;
-}
-
 static int take_option(const struct command *command, struct lab_plan *plan, int option, const char *value)
 {
     if (option == OPTION_HOSTS)
-        return set_hosts(command, plan, value);
+        return lab_set_hosts(command, plan, value);
     if (option == OPTION_NAME)
         return set_name(command, plan, value);
     if (option == OPTION_LINK)
-        return add_link(command, plan, value);
+        return lab_add_link(command, plan, value);
     if (option == OPTION_TOPOLOGY)
         plan->topology = value;
     else if (option == OPTION_SHELL)
@@ -87,30 +74,6 @@ static int take_option(const struct command *command, struct lab_plan *plan, int
 }
 
 /* --- links */
-
-/* Applies a change such as "h1-h2:delay=1ms" or "delay=1ms", which changes all links. */
-static bool change_link(struct network *network, const char *text, char *why, size_t size)
-{
-    char target[64];
-    size_t length = strcspn(text, ":");
-    if (!text[length])
-        return network_change(network, "all", text, why, size);
-    snprintf(target, sizeof target, "%.*s", (int)(length < sizeof target ? length : 0), text);
-    return network_change(network, target, text + length + 1, why, size);
-}
-
-static int plan_network(const struct command *command, const struct lab_plan *plan, struct network *network)
-{
-    char why[768];
-    if (!network_make(network, plan))
-        return command_misused(command, "There is not enough memory for so many hosts.");
-    if (plan->topology && !network_read(network, plan->topology, why, sizeof why))
-        return command_misused(command, "--topology: %s", why);
-    for (unsigned i = 0; i < plan->link_count; i++)
-        if (!change_link(network, plan->links[i], why, sizeof why))
-            return command_misused(command, "--link: %s", why);
-    return 0;
-}
 
 /* softverbs lab [--name NAME] link [TARGET WORDS] */
 static int ask_link(const struct command *command, const char *name, int count, char **words)
@@ -150,7 +113,7 @@ static int lab(const struct command *command, int argc, char **argv)
     if (!status && *plan.name && !reach_take_name(plan.name))
         status = command_misused(command, "The name \"%s\" is taken: a lab of that name runs.", plan.name);
     if (!status)
-        status = plan_network(command, &plan, &network);
+        status = lab_plan_network(command, &plan, &network);
     return status ? status : start(&network, plan.shell ? (char *[]){plan.shell, NULL} : argv + optind);
 }
 
@@ -162,7 +125,8 @@ const struct command lab_command = {
             "  --name NAME       give the lab a name, unique among this user's labs\n"
             "  --shell           run a shell\n"
             "  --link WORDS      set the quality of all links: rate=10Gbit,delay=5us,\n"
-            "                    jitter=1us,loss=0.1%,queue=1M,ecn=64K,mtu=9000,down; or of\n"
+            "                    jitter=1us,loss=0.1%,queue=1M,ecn=64K,mtu=9000,down,\n"
+            "                    sockets=2ms (for what is not RoCE); or of\n"
             "                    h1-h2 only: h1-h2:delay=1ms (h1>h2: in one direction; h1:\n"
             "                    of this host)\n"
             "  --topology FILE   read lines: leaf h1 h2, pair h1 h2, core WORDS, link h1-h2\n"

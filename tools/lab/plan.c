@@ -66,6 +66,12 @@ unsigned lab_plan_find(const struct lab_plan *plan, const char *name)
     return which;
 }
 
+void lab_plan_addresses(unsigned which, uint8_t four[4], uint8_t six[16])
+{
+    memcpy(four, (uint8_t[]){10, 77, 0, (uint8_t)(which + 1)}, 4);
+    memcpy(six, (uint8_t[16]){0xfd, 0x77, [15] = (uint8_t)(which + 1)}, 16);
+}
+
 void lab_plan_mac(unsigned which, uint8_t mac[6])
 {
     static const uint8_t ours[] = {0x02, 0x73, 0x76, 0, 0};

@@ -29,3 +29,4 @@ unsigned lab_plan_find(const struct lab_plan *, const char *name);
 
 /* Host number `which` has this hardware address, and IP addresses 10.77.0.(which + 1)/24, fd77::(which + 1)/64. */
 void lab_plan_mac(unsigned which, uint8_t mac[6]);
+void lab_plan_addresses(unsigned which, uint8_t four[4], uint8_t six[16]);

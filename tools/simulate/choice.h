@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lab/network/network.h"
 #include "sim/memory.h"
 
 enum { SIM_PROGRAMS = 64 };
@@ -12,6 +13,7 @@ enum { SIM_PROGRAMS = 64 };
 struct sim_program {
     char **words;
     uint64_t from;
+    unsigned host; /* the number of its host */
 };
 
 /* Ways in which a run ends. */
@@ -27,7 +29,8 @@ struct sim_choice {
     bool without_paths;
     const struct sim_turn *turns; /* of a file that is replayed; NULL: the seed chooses */
     uint32_t turn_count;
-    bool logs; /* the calls of the run are wanted */
+    bool logs;               /* the calls of the run are wanted */
+    struct network *network; /* the hosts and links; NULL: one host */
     unsigned count;
     struct sim_program programs[SIM_PROGRAMS];
 };

@@ -19,25 +19,32 @@
 #include "place.h"
 #include "prepare.h"
 #include "sim/choose.h"
+#include "simulate/hosts.h"
 #include "simulate/space.h"
 #include "simulate/standstill.h"
 #include "simulate/watch.h"
 #include "start/become.h"
 
-static const char memory_path[] = "/dev/shm/softverbs-sim";
+enum { HOSTS_FROM = 1000000 /* ns: the frames are carried before the programs begin */ };
+
+static const char *memory_path(const struct sim_choice *choice)
+{
+    return choice->network ? HOSTS_MEMORY : "/dev/shm/softverbs-sim";
+}
 
 /* --- the environment of the programs */
 
-/* Payloads move at events alone: a copy by another process would be seen at a moment that the seed does not choose. */
+/* Payloads move at events alone: a copy by another process would be seen at a moment that the seed does not choose.
+ * Numbers by the seed are refused on a network, where the chance that makes them is the seed's, too. */
 static int set_standards(const struct sim_choice *choice)
 {
     char seed[32];
     snprintf(seed, sizeof seed, "%" PRIu64, choice->seed);
     unsetenv("XDG_RUNTIME_DIR");
     unsetenv(setting_lines[SETTING_DIR].variable);
-    return setenv(setting_lines[SETTING_SEED].variable, seed, 0) ||
+    return (!choice->network && setenv(setting_lines[SETTING_SEED].variable, seed, 0)) ||
            setenv(setting_lines[SETTING_DIRECT].variable, "0", 0) ||
-           setenv(setting_lines[SETTING_NO_PULL].variable, "1", 0) || setenv(SIM_VARIABLE, memory_path, 1);
+           setenv(setting_lines[SETTING_NO_PULL].variable, "1", 0) || setenv(SIM_VARIABLE, memory_path(choice), 1);
 }
 
 static int prepare(const struct command *command, const struct sim_choice *choice)
@@ -45,7 +52,8 @@ static int prepare(const struct command *command, const struct sim_choice *choic
     char directory[PLACE_PATH_MAX], path[PLACE_PATH_MAX + 32], why[512];
     if (set_standards(choice))
         return complain_and(EXIT_SELF, "There is not enough memory to prepare the programs' environment.");
-    int status = prepare_environment(command, !choice->without_paths);
+    /* Programs on hosts are prepared where they run. */
+    int status = choice->network ? 0 : prepare_environment(command, !choice->without_paths);
     if (status)
         return status;
     if (place_libraries(directory, why, sizeof why))
@@ -61,7 +69,7 @@ static int prepare(const struct command *command, const struct sim_choice *choic
 
 static struct sim_run *make_run(const struct sim_choice *choice)
 {
-    int file = open(memory_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int file = open(memory_path(choice), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     struct sim_run *run = MAP_FAILED;
     if (file >= 0 && !ftruncate(file, sizeof *run))
         run = mmap(NULL, sizeof *run, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -81,21 +89,50 @@ static struct sim_run *make_run(const struct sim_choice *choice)
     return run;
 }
 
-/* Becomes the program when its parent has written its number down. */
-static void become_program(const struct sim_thread *thread, char **words, const struct streams *streams)
+/* The parts of a run that its programs need. */
+struct stage {
+    struct sim_run *run;
+    const struct lab_plan *plan; /* NULL: one host */
+    struct streams streams;
+};
+
+static int fail_again(int error)
 {
-    while (!__atomic_load_n(&thread->pid, __ATOMIC_ACQUIRE))
-        sched_yield();
-    streams_take(streams);
-    _exit(become(words));
+    return complain_and(EXIT_SELF, "sim: This command can't be run again: %s.", strerror(error));
 }
 
-static void start(struct sim_run *run, const struct sim_program *program, const struct streams *streams)
+/* softverbs on, which is simulated itself, as it draws numbers of its host. */
+static int become_program(const struct stage *stage, const struct sim_program *program)
 {
-    struct sim_thread *thread = &run->threads[sim_add(run, 0, program->from)];
+    enum { BEFORE = 4 };
+    unsigned count = 0;
+    while (program->words[count])
+        count++;
+    char **words = stage->plan ? calloc(count + BEFORE + 1, sizeof *words) : NULL;
+    if (!words)
+        return become(program->words);
+    words[0] = "softverbs";
+    words[1] = "on";
+    words[2] = (char *)stage->plan->hosts[program->host];
+    words[3] = "--";
+    memcpy(words + BEFORE, program->words, count * sizeof *words);
+    return fail_again(place_execute(words));
+}
+
+/* Starts a process, which becomes its program when its number has been written down. NULL: the carrier of frames. */
+static void start(struct stage *stage, const struct sim_program *program)
+{
+    uint64_t from = !program ? 0 : program->from + (stage->plan ? HOSTS_FROM : 0);
+    struct sim_thread *thread = &stage->run->threads[sim_add(stage->run, 0, from)];
     pid_t pid = fork();
-    if (!pid)
-        become_program(thread, program->words, streams);
+    if (!pid) {
+        while (!__atomic_load_n(&thread->pid, __ATOMIC_ACQUIRE))
+            sched_yield();
+        streams_take(&stage->streams);
+        _exit(program ? become_program(stage, program) : fail_again(hosts_become_carrier(stage->plan)));
+    }
+    if (!program)
+        stage->run->carrier = pid;
     __atomic_store_n(&thread->pid, pid, __ATOMIC_RELEASE);
 }
 
@@ -117,6 +154,7 @@ static void use_one_processor(void)
 static void keep(const struct sim_run *run, const struct sim_choice *choice, struct once *once)
 {
     once->stops = run->counts.stops;
+    once->counter_is_real = run->counter_is_real;
     once->logged = run->log.count;
     memcpy(once->log, run->log.calls, run->log.count * sizeof *run->log.calls);
     if (choice->turns)
@@ -128,20 +166,24 @@ static void keep(const struct sim_run *run, const struct sim_choice *choice, str
 
 static int simulate(const struct command *command, const struct sim_choice *choice, struct once *once)
 {
-    struct streams streams;
-    if (!space_furnish())
+    static struct stage stage;
+    struct joined hosts = {0};
+    stage.plan = choice->network ? choice->network->plan : NULL;
+    if (choice->network ? !hosts_make(&hosts, choice->network) : !space_furnish())
         return EXIT_SELF;
     int status = prepare(command, choice);
-    struct sim_run *run = status ? NULL : make_run(choice);
+    struct sim_run *run = stage.run = status ? NULL : make_run(choice);
     if (!run)
         return status ? status : EXIT_SELF;
-    if (!streams_make(&streams))
+    if (!streams_make(&stage.streams))
         return complain_and(EXIT_SELF, "sim: The files for the programs' output can't be made: %s.", strerror(errno));
     use_one_processor();
     personality(ADDR_NO_RANDOMIZE);
+    if (stage.plan)
+        start(&stage, NULL);
     for (unsigned i = 0; i < choice->count; i++)
-        start(run, &choice->programs[i], &streams);
-    once->end = watch_run(run, choice, &streams);
+        start(&stage, &choice->programs[i]);
+    once->end = watch_run(run, choice, &stage.streams);
     standstill_name_unanswered(run);
     once->has_run = true;
     keep(run, choice, once);
@@ -202,6 +244,10 @@ int once_run(const struct command *command, const struct sim_choice *choice, str
 void once_sum_up(const struct sim_choice *choice, const struct once *once)
 {
     complain("sim: Seed %" PRIu64 ": %.6f virtual seconds, %" PRIu64 " decisions, %" PRIu64
-             " loops stopped, hash %016" PRIx64 ".",
-             choice->seed, (double)once->end.now * 1e-9, once->end.decisions, once->stops, once->end.hash);
+             " loops stopped, hash %016" PRIx64 ".%s",
+             choice->seed, (double)once->end.now * 1e-9, once->end.decisions, once->stops, once->end.hash,
+             once->counter_is_real
+                 ? " This machine does not let a program catch reads of the time stamp counter: a run of programs that "
+                   "read it need not repeat."
+                 : "");
 }

@@ -13,7 +13,8 @@
 struct once {
     bool has_run; /* false: it ended before, after a sentence */
     struct sim_end end;
-    uint64_t stops;      /* loops over memory that were stopped */
+    uint64_t stops; /* loops over memory that were stopped */
+    bool counter_is_real;
     bool turns_lost;     /* there were more than SIM_TURNS */
     uint32_t turn_count; /* 0 of a run that read its turns */
     struct sim_turn turns[SIM_TURNS];

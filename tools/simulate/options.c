@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lab/lab_options.h"
 #include "prepare.h"
 
 enum {
@@ -18,7 +19,11 @@ enum {
     OPTION_EVERY,
     OPTION_STRATEGY,
     OPTION_LIMIT,
-    OPTION_PATIENCE
+    OPTION_PATIENCE,
+    OPTION_HOSTS,
+    OPTION_LINK,
+    OPTION_TOPOLOGY,
+    OPTION_CARRY
 };
 
 /* clang-format off */
@@ -26,7 +31,9 @@ static const struct option own_options[] = {
     VALUED("seed", OPTION_SEED), VALUED("seeds", OPTION_SEEDS), OPTION("until-failure", OPTION_UNTIL_FAILURE),
     OPTION("verify", OPTION_VERIFY), VALUED("replay", OPTION_REPLAY), VALUED("save", OPTION_SAVE),
     VALUED("shrink", OPTION_SHRINK), VALUED("every", OPTION_EVERY), VALUED("strategy", OPTION_STRATEGY),
-    VALUED("limit", OPTION_LIMIT), VALUED("patience", OPTION_PATIENCE), {}};
+    VALUED("limit", OPTION_LIMIT), VALUED("patience", OPTION_PATIENCE),
+    VALUED("hosts", OPTION_HOSTS), VALUED("link", OPTION_LINK), VALUED("topology", OPTION_TOPOLOGY),
+    OPTION("carry", OPTION_CARRY), {}};
 /* clang-format on */
 
 const char *const sim_strategy_words[SIM_STRATEGIES] = {"uniform", "priorities", "starvation"};
@@ -91,6 +98,22 @@ static int take_count(const struct command *command, int option, struct sim_choi
     return 0;
 }
 
+/* Options about hosts and links, and the options of `run`. */
+static int take_more(const struct command *command, int option, struct sim_options *options)
+{
+    if (option == OPTION_HOSTS)
+        return lab_set_hosts(command, &options->plan, optarg);
+    if (option == OPTION_LINK)
+        return lab_add_link(command, &options->plan, optarg);
+    if (option == OPTION_TOPOLOGY)
+        options->plan.topology = optarg;
+    else if (option == OPTION_CARRY)
+        options->task = SIM_CARRY;
+    else
+        return prepare_option(command, option, optarg);
+    return 0;
+}
+
 /* 0, or the exit status after a sentence. */
 static int take_option(const struct command *command, int option, struct sim_options *options)
 {
@@ -124,7 +147,7 @@ static int take_option(const struct command *command, int option, struct sim_opt
         options->choice.without_paths = true;
         return 0;
     default:
-        return prepare_option(command, option, optarg);
+        return take_more(command, option, options);
     }
 }
 
@@ -147,13 +170,30 @@ static char **take_moment(char **words, struct sim_program *program)
     return words;
 }
 
+/* @h2: the host of the program. NULL after a sentence. */
+static char **take_host(const struct command *command, char **words, const struct lab_plan *plan,
+                        struct sim_program *program)
+{
+    if (!plan->count || !*words || **words != '@')
+        return words;
+    program->host = lab_plan_find(plan, *words + 1);
+    if (program->host < plan->count)
+        return words + 1;
+    command_misused(command, "\"%s\": The run has no host \"%s\".", *words, *words + 1);
+    return NULL;
+}
+
 /* Programs have --- between them. */
-static int take_programs(const struct command *command, char **words, struct sim_choice *choice)
+static int take_programs(const struct command *command, char **words, const struct lab_plan *plan,
+                         struct sim_choice *choice)
 {
     while (*words) {
         if (choice->count == SIM_PROGRAMS)
             return command_misused(command, "There are more than %d programs.", SIM_PROGRAMS);
         struct sim_program *program = &choice->programs[choice->count++];
+        words = take_host(command, words, plan, program);
+        if (!words)
+            return EXIT_USAGE;
         program->words = take_moment(words, program);
         while (*words && strcmp(*words, "---"))
             words++;
@@ -165,6 +205,21 @@ static int take_programs(const struct command *command, char **words, struct sim
     return choice->count ? 0 : command_misused(command, "It needs a program to run.");
 }
 
+/* Frames between hosts take a moment, unless the links say otherwise. */
+static int plan_hosts(const struct command *command, struct sim_options *options)
+{
+    static struct network network;
+    char why[256];
+    if (!options->plan.count && (options->plan.link_count || options->plan.topology || options->task == SIM_CARRY))
+        return command_misused(command, "Links are between hosts: --hosts says how many there are.");
+    if (!options->plan.count)
+        return 0;
+    options->choice.network = &network;
+    if (!network_make(&network, &options->plan) || !network_change(&network, "all", "delay=1us", why, sizeof why))
+        return command_misused(command, "There is not enough memory for so many hosts.");
+    return lab_plan_links(command, &options->plan, &network);
+}
+
 int options_read(const struct command *command, int argc, char **argv, struct sim_options *options)
 {
     const struct option *all = prepare_options(own_options);
@@ -172,5 +227,9 @@ int options_read(const struct command *command, int argc, char **argv, struct si
     *options = (struct sim_options){.choice = {.seed = 1, .strategy = SIM_STRATEGIES, .limit = 120, .patience = 20}};
     while (!status && (option = command_option(command, argc, argv, all)) != -1)
         status = take_option(command, option, options);
-    return status ? status : take_programs(command, argv + optind, &options->choice);
+    if (!status)
+        status = plan_hosts(command, options);
+    if (status || options->task == SIM_CARRY)
+        return status;
+    return take_programs(command, argv + optind, &options->plan, &options->choice);
 }

@@ -4,14 +4,15 @@
 #include "command.h"
 #include "simulate/choice.h"
 
-/* What is done with the runs. */
-enum sim_task { SIM_ONCE, SIM_SEEDS, SIM_VERIFY, SIM_SHRINK };
+/* The work of the command. */
+enum sim_task { SIM_ONCE, SIM_SEEDS, SIM_VERIFY, SIM_SHRINK, SIM_CARRY };
 
 struct sim_options {
     struct sim_choice choice;
     enum sim_task task;
     uint64_t first, last; /* SIM_SEEDS */
     bool until_failure;
+    struct lab_plan plan;      /* no hosts: one without a link */
     const char *replay, *save; /* files of turns; NULL: no file */
 };
 

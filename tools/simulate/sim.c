@@ -6,6 +6,7 @@
 #include "command.h"
 #include "prepare.h"
 #include "simulate/fitness.h"
+#include "simulate/hosts.h"
 #include "simulate/once.h"
 #include "simulate/options.h"
 #include "simulate/seeds.h"
@@ -51,6 +52,8 @@ static int run(const struct command *command, int argc, char **argv)
     int status = options_read(command, argc, argv, &options);
     if (status)
         return status;
+    if (options.task == SIM_CARRY)
+        return hosts_carry(options.choice.network);
     if (!HAS_SIM)
         return complain_and(EXIT_SELF, "sim: This build can't simulate, as that takes x86-64 and glibc.");
     for (unsigned i = 0; i < options.choice.count; i++)
@@ -86,12 +89,19 @@ const struct command sim_command = {
             "                    otherwise by the seed, in turn\n"
             "  --every N         uniform: at one in N points another thread may go on;\n"
             "                    otherwise the seed draws N from 4 to 1024\n"
+            "  --hosts N         make N hosts, h1, h2, ..., like \"softverbs lab\"; a program\n"
+            "                    after @h2 runs on the second, others on the first\n"
+            "  --link WORDS      set the quality of links, like \"softverbs lab\", in virtual\n"
+            "                    time and by the seed; sockets=2ms delays what is not RoCE\n"
+            "  --topology FILE   like \"softverbs lab\"\n"
+            "  --carry           carry the frames between hosts; a run starts this by itself\n"
             "  --limit SECONDS   of real time, after which the run is stopped (120)\n"
             "  --patience MS     of processor time for which a thread may run without a call,\n"
             "                    before it counts as a loop over memory (20)\n"
             "\n"
-            "All programs run on one virtual host, in namespaces of their own. A program\n"
-            "after --- begins with the others, or later in virtual time: --- +500ms PROGRAM.\n"
+            "Programs run on one virtual host, or on several, in namespaces of their own. A\n"
+            "program after --- begins with the others, or later in virtual time: --- +500ms\n"
+            "PROGRAM, or --- @h2 +500ms PROGRAM.\n"
             "Time passes only when no thread can run, and little with each decision, so a\n"
             "program that sleeps for 10 s ends in some milliseconds. The last line has what\n"
             "two runs of a seed share: virtual time, decisions and a hash of all decisions.\n"

@@ -13,7 +13,7 @@
 
 static const char host[] = "h1";
 
-static bool open_loopback(void)
+bool space_open_loopback(void)
 {
     int netlink = rtnetlink_open(), error = netlink < 0 ? errno : rtnetlink_set_up(netlink, "lo", true);
     if (netlink >= 0)
@@ -28,7 +28,7 @@ bool space_furnish(void)
     if (!own_root_make())
         return false;
     if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) ||
-        mount("softverbs-sim", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777") || !open_loopback() ||
+        mount("softverbs-sim", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777") || !space_open_loopback() ||
         sethostname(host, strlen(host))) {
         complain("sim: The namespaces of the run can't be furnished: %s.", strerror(errno));
         return false;

@@ -11,6 +11,7 @@
 #include "command.h"
 #include "place.h"
 #include "sim/call_numbers.h"
+#include "simulate/hosts.h"
 
 enum { STACK_MS = 500, EXPLANATION_S = 20, NO_PLACE = 1000 };
 
@@ -63,7 +64,7 @@ static void list_threads(const struct sim_run *run)
     char where[96];
     for (unsigned i = 0; i < SIM_THREADS; i++) {
         const struct sim_thread *thread = &run->threads[i];
-        if (thread->state == SIM_FREE)
+        if (thread->state == SIM_FREE || hosts_carries(run, thread))
             continue;
         describe(thread, where, sizeof where);
         fprintf(stderr, "  thread %u, %s, process %d, thread id %d: %s %s\n", thread->serial,
@@ -74,10 +75,17 @@ static void list_threads(const struct sim_run *run)
 
 /* --- stacks */
 
-/* The helper of softverbs waits wherever there is no work. */
-static bool is_of_interest(const struct sim_thread *thread)
+/* The helper of softverbs, which waits wherever there is no work. */
+static bool is_waiting_helper(const struct sim_thread *thread)
 {
-    return thread->state == SIM_WAITING && strcmp(thread->name, "softverbs") != 0;
+    return thread->state == SIM_WAITING && !strcmp(thread->name, "softverbs");
+}
+
+/* A thread of the programs, and not of softverbs, whose cleanup processes look from time to time. */
+static bool is_of_interest(const struct sim_run *run, const struct sim_thread *thread)
+{
+    return thread->state == SIM_WAITING && !is_waiting_helper(thread) && !hosts_carries(run, thread) &&
+           strcmp(thread->name, "softverbs-clean") != 0;
 }
 
 static void show_stack(struct sim_run *run, struct sim_thread *thread)
@@ -92,7 +100,7 @@ static void show_stack(struct sim_run *run, struct sim_thread *thread)
 static void show_stacks(struct sim_run *run, struct streams *streams)
 {
     for (unsigned i = 0; i < SIM_THREADS; i++)
-        if (is_of_interest(&run->threads[i]))
+        if (is_of_interest(run, &run->threads[i]))
             show_stack(run, &run->threads[i]);
     streams_pass_on(streams);
 }
@@ -105,7 +113,7 @@ static void wake_helpers(struct sim_run *run)
     run->thawed = true;
     for (unsigned i = 0; i < SIM_THREADS; i++) {
         struct sim_thread *thread = &run->threads[i];
-        if (thread->state != SIM_WAITING || is_of_interest(thread))
+        if (!is_waiting_helper(thread))
             continue;
         atomic_store(&thread->order, SIM_RUN);
         syscall(SYS_futex, &thread->order, FUTEX_WAKE, 1, NULL, NULL, 0);
@@ -115,40 +123,52 @@ static void wake_helpers(struct sim_run *run)
 static bool has_helper(const struct sim_run *run)
 {
     for (unsigned i = 0; i < SIM_THREADS; i++)
-        if (run->threads[i].state == SIM_WAITING && !is_of_interest(&run->threads[i]))
+        if (is_waiting_helper(&run->threads[i]))
             return true;
     return false;
 }
 
-/* The answer of softverbs why, on standard error. */
-static void explain(struct sim_run *run)
+/* Writes what this command says, called anew with these words, on standard error. */
+static void ask(char *const *words)
 {
     int status;
-    if (!has_helper(run))
-        return;
-    wake_helpers(run);
     pid_t child = fork();
     if (!child) {
         dup2(STDERR_FILENO, STDOUT_FILENO);
         alarm(EXPLANATION_S);
-        place_execute((char *[]){"softverbs", "why", NULL});
+        place_execute(words);
         _exit(EXIT_SELF);
     }
     if (child > 0)
         waitpid(child, &status, 0);
 }
 
-static bool spins(const struct sim_run *run)
+/* The answer of softverbs why, on each host. */
+static void explain(struct sim_run *run, const struct network *network)
+{
+    if (!has_helper(run))
+        return;
+    wake_helpers(run);
+    if (!network)
+        ask((char *[]){"softverbs", "why", NULL});
+    for (unsigned i = 0; network && i < network->plan->count; i++) {
+        char *host = (char *)network->plan->hosts[i];
+        fprintf(stderr, "On host %s:\n", host);
+        ask((char *[]){"softverbs", "on", host, "--", "softverbs", "why", NULL});
+    }
+}
+
+static bool some_thread_looks(const struct sim_run *run)
 {
     for (unsigned i = 0; i < SIM_THREADS; i++)
-        if (run->threads[i].state == SIM_WAITING && run->threads[i].wait == SIM_SPINS && !run->threads[i].key)
+        if (is_of_interest(run, &run->threads[i]) && run->threads[i].deadline != SIM_NEVER)
             return true;
     return false;
 }
 
-int standstill_report(struct sim_run *run, struct streams *streams)
+int standstill_report(struct sim_run *run, const struct sim_choice *choice, struct streams *streams)
 {
-    bool livelock = spins(run);
+    bool livelock = some_thread_looks(run);
     double seconds = (double)run->now * 1e-9;
     if (livelock)
         complain(
@@ -157,11 +177,11 @@ int standstill_report(struct sim_run *run, struct streams *streams)
             seconds, run->seed);
     else
         complain("sim: Deadlock after %.6f virtual seconds with seed %" PRIu64
-                 ": no thread can run, and nothing is due.",
+                 ": no thread of the programs can run, and nothing that they wait for is due.",
                  seconds, run->seed);
     list_threads(run);
     show_stacks(run, streams);
-    explain(run);
+    explain(run, choice->network);
     return livelock ? SIM_EXIT_LIVELOCK : SIM_EXIT_DEADLOCK;
 }
 

@@ -2,11 +2,12 @@
 #pragma once
 
 #include "sim/memory.h"
+#include "simulate/choice.h"
 #include "simulate/streams.h"
 
 /* No thread can run: says for each what it waits in, and shows its stack. Returns SIM_EXIT_DEADLOCK or
  * SIM_EXIT_LIVELOCK. */
-int standstill_report(struct sim_run *, struct streams *);
+int standstill_report(struct sim_run *, const struct sim_choice *, struct streams *);
 
 /* Names calls that the kernel answered though they may wait there, with the token: such a run need not repeat. */
 void standstill_name_unanswered(const struct sim_run *);

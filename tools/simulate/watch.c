@@ -17,6 +17,7 @@
 #include "command.h"
 #include "sim/call_numbers.h"
 #include "sim/choose.h"
+#include "simulate/hosts.h"
 #include "simulate/standstill.h"
 
 enum {
@@ -114,7 +115,7 @@ static void reap(struct watch *watch)
 static bool some_thread(const struct sim_run *run)
 {
     for (unsigned i = 0; i < SIM_THREADS; i++)
-        if (run->threads[i].state != SIM_FREE)
+        if (run->threads[i].state != SIM_FREE && !hosts_carries(run, &run->threads[i]))
             return true;
     return false;
 }
@@ -255,7 +256,7 @@ static struct sim_end stop(struct watch *watch)
         [SIM_EXIT_DEADLOCK] = SIM_DEADLOCK, [SIM_EXIT_LIVELOCK] = SIM_LIVELOCK, [SIM_EXIT_LIMIT] = SIM_LATE};
     streams_pass_on(watch->streams);
     struct sim_end end = end_of(watch);
-    end.status = watch->run->over ? standstill_report(watch->run, watch->streams)
+    end.status = watch->run->over ? standstill_report(watch->run, watch->choice, watch->streams)
                                   : standstill_report_limit(watch->run, watch->choice->limit);
     end.ending = endings[end.status];
     end_processes(watch->run);
@@ -266,7 +267,7 @@ struct sim_end watch_run(struct sim_run *run, const struct sim_choice *choice, s
 {
     struct watch watch = {.run = run, .choice = choice, .streams = streams, .began = real_time(), .watched = SIM_NONE};
     for (unsigned i = 0; i < choice->count; i++)
-        watch.programs[i] = run->threads[i].pid;
+        watch.programs[i] = run->threads[i + (run->carrier != 0)].pid;
     take_signals();
     give_on(run);
     while (some_thread(run)) {

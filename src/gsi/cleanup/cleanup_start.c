@@ -29,7 +29,7 @@ enum { STACK = 64 << 10, LIFTED = 16 /* descriptors from here on don't belong to
 /* All that the new process needs is made before: it shares the program's memory until it becomes another program. */
 struct start {
     char loader[PATH_MAX], library[PATH_MAX];
-    char *arguments[3], *environment[2];
+    char *arguments[3], *environment[4];
     int descriptors[CLEANUP_DESCRIPTORS]; /* in the order of their future numbers */
     uint8_t *stacks;                      /* two of them, of STACK bytes each */
     int error;
@@ -188,12 +188,25 @@ static int with_stacks(struct start *start)
     return error;
 }
 
-/* The library needs the C library that the program found by this variable. */
-static char *copy_library_path(void)
+__attribute__((weak)) void softverbs_sim_round(unsigned found); /* abi/simulated.c */
+
+/* The library needs the C library that the program found, and in a simulated run that library and its memory. */
+static void copy_environment(char **to)
 {
-    const char *path = secure_getenv("LD_LIBRARY_PATH");
-    char *copy = NULL;
-    return path && asprintf(&copy, "LD_LIBRARY_PATH=%s", path) >= 0 ? copy : NULL;
+    static const char *const names[] = {"LD_LIBRARY_PATH", "LD_PRELOAD", "SOFTVERBS_SIM"};
+    size_t count = softverbs_sim_round ? sizeof names / sizeof *names : 1;
+    for (size_t i = 0; i < count; i++) {
+        const char *value = secure_getenv(names[i]);
+        if (value && asprintf(to, "%s=%s", names[i], value) >= 0)
+            to++;
+    }
+    *to = NULL;
+}
+
+static void free_environment(char **environment)
+{
+    for (; *environment; environment++)
+        free(*environment);
 }
 
 static int start_with(struct start *start, int memory, int end)
@@ -202,14 +215,14 @@ static int start_with(struct start *start, int memory, int end)
     char name[] = "softverbs-cleanup";
     start->arguments[0] = name;
     start->arguments[1] = start->library;
-    start->environment[0] = copy_library_path();
+    copy_environment(start->environment);
     for (int i = 0; i < CLEANUP_MEMORY_AT; i++)
         start->descriptors[i] = nothing;
     start->descriptors[CLEANUP_MEMORY_AT] = memory;
     start->descriptors[CLEANUP_END_AT] = end;
     start->descriptors[CLEANUP_PROGRAM_AT] = program;
     int error = nothing < 0 ? errno : with_stacks(start);
-    free(start->environment[0]);
+    free_environment(start->environment);
     if (nothing >= 0)
         close(nothing);
     if (program >= 0)

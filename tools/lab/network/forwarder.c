@@ -2,12 +2,15 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/filter.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -15,7 +18,7 @@
 #include "base/text/text.h"
 #include "lab/network/rtnetlink.h"
 
-enum { FRAME_MOST = 65600, WAITING_MOST = 1 << 17, BATCH = 64, BUFFER = 8 << 20 };
+enum { FRAME_MOST = 65600, WAITING_MOST = 1 << 17, BATCH = 64, BUFFER = 8 << 20, ROCE_PORT = 4791 };
 
 /* A frame on its way, and the channels that it still has to pass. */
 struct frame {
@@ -24,6 +27,7 @@ struct frame {
     struct channel *path[NETWORK_PATH_MOST];
     unsigned at, steps;
     unsigned to;
+    bool is_roce;
     uint32_t length;
     uint8_t bytes[];
 };
@@ -33,6 +37,7 @@ struct forwarder {
     int ports[LAB_HOSTS_MOST];
     struct frame **heap; /* the frame that is due next is the first */
     unsigned waiting;
+    bool simulated;
     uint64_t orders, random;
 };
 
@@ -106,12 +111,19 @@ static bool mark(struct frame *frame)
     return false;
 }
 
+static bool loses(struct forwarder *forwarder, const struct quality *quality, const struct frame *frame)
+{
+    if (quality->down)
+        return true;
+    return quality->loss > 0 && (frame->is_roce || !forwarder->simulated) && draw(forwarder) < quality->loss;
+}
+
 /* When the frame has passed the channel that it enters at `time`; -1: it is lost. */
 static int64_t pass(struct forwarder *forwarder, struct channel *channel, struct frame *frame, int64_t time)
 {
     const struct quality *quality = &channel->quality;
     channel->frames++;
-    if (quality->down || (quality->loss > 0 && draw(forwarder) < quality->loss))
+    if (loses(forwarder, quality, frame))
         return -1;
     if (quality->rate > 0) {
         double waits = channel->free_at > time ? (double)(channel->free_at - time) * quality->rate / 8e9 : 0;
@@ -125,10 +137,11 @@ static int64_t pass(struct forwarder *forwarder, struct channel *channel, struct
     time += quality->delay;
     if (quality->jitter)
         time += (int64_t)((draw(forwarder) * 2 - 1) * (double)quality->jitter);
-    if (time < channel->latest_at)
-        time = channel->latest_at;
-    channel->latest_at = time;
-    return time;
+    if (quality->sockets && !frame->is_roce)
+        time += (int64_t)(draw(forwarder) * (double)quality->sockets);
+    int64_t *latest = quality->sockets && !frame->is_roce ? &channel->sockets_latest_at : &channel->latest_at;
+    *latest = time > *latest ? time : *latest;
+    return *latest;
 }
 
 static void lose(struct frame *frame, struct channel *channel)
@@ -160,12 +173,25 @@ static void proceed(struct forwarder *forwarder, struct frame *frame, int64_t ti
 
 /* --- frames of hosts */
 
+/* A datagram to the port of RoCEv2. */
+static bool is_roce(const uint8_t *bytes, size_t length)
+{
+    enum { IPV6_HEADER = 40, UDP_HEADER = 8 };
+    unsigned type = (unsigned)bytes[12] << 8 | bytes[13];
+    const uint8_t *ip = bytes + ETH_HLEN;
+    size_t header = type == ETH_P_IP ? (size_t)(ip[0] & 15) * 4 : IPV6_HEADER;
+    if ((type != ETH_P_IP && type != ETH_P_IPV6) || length < ETH_HLEN + header + UDP_HEADER)
+        return false;
+    return (type == ETH_P_IP ? ip[9] : ip[6]) == IPPROTO_UDP && ip[header + 2] << 8 == (ROCE_PORT & 0xff00) &&
+           ip[header + 3] == (ROCE_PORT & 0xff);
+}
+
 static void forward(struct forwarder *forwarder, unsigned from, unsigned to, const uint8_t *bytes, size_t length)
 {
     struct frame *frame = malloc(sizeof *frame + length);
     if (!frame)
         return;
-    *frame = (struct frame){.to = to, .length = (uint32_t)length};
+    *frame = (struct frame){.to = to, .is_roce = is_roce(bytes, length), .length = (uint32_t)length};
     memcpy(frame->bytes, bytes, length);
     frame->steps = network_path(forwarder->network, from, to, frame->path);
     if (frame->steps)
@@ -222,12 +248,37 @@ int64_t forwarder_next(const struct forwarder *forwarder)
 
 /* --- start */
 
-static int attach(const char *name)
+/* Takes only what programs cause: of IPv4 all but IGMP, of IPv6 TCP, UDP and ICMP's echoes and errors. */
+static void take_only_programs(int port)
+{
+    enum { TYPE = 12, PROTOCOL = ETH_HLEN + 9, NEXT = ETH_HLEN + 6, ICMP_TYPE = ETH_HLEN + 40, GROUPS_FROM = 130 };
+    struct sock_filter steps[] = {
+        BPF_STMT(BPF_LD | BPF_H | BPF_ABS, TYPE),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_P_IP, 0, 2),
+        BPF_STMT(BPF_LD | BPF_B | BPF_ABS, PROTOCOL),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_IGMP, 8, 7),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_P_IPV6, 0, 7),
+        BPF_STMT(BPF_LD | BPF_B | BPF_ABS, NEXT),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_TCP, 4, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_UDP, 3, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_ICMPV6, 0, 3),
+        BPF_STMT(BPF_LD | BPF_B | BPF_ABS, ICMP_TYPE),
+        BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, GROUPS_FROM, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, FRAME_MOST),
+        BPF_STMT(BPF_RET | BPF_K, 0),
+    };
+    struct sock_fprog filter = {sizeof steps / sizeof *steps, steps};
+    setsockopt(port, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter);
+}
+
+static int attach(const char *name, bool simulated)
 {
     int yes = 1, size = BUFFER;
     struct sockaddr_ll address = {
         .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = (int)if_nametoindex(name)};
     int port = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+    if (simulated)
+        take_only_programs(port);
     setsockopt(port, SOL_PACKET, PACKET_IGNORE_OUTGOING, &yes, sizeof yes);
     if (setsockopt(port, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof size))
         setsockopt(port, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
@@ -239,7 +290,7 @@ static int attach(const char *name)
     return -1;
 }
 
-struct forwarder *forwarder_start(struct network *network, int netlink, char *why, size_t size)
+struct forwarder *forwarder_start(struct network *network, int netlink, bool simulated, char *why, size_t size)
 {
     struct forwarder *forwarder = calloc(1, sizeof *forwarder);
     if (forwarder)
@@ -249,12 +300,14 @@ struct forwarder *forwarder_start(struct network *network, int netlink, char *wh
         const char *name = network->plan->hosts[i];
         int error = rtnetlink_set_bridge(netlink, name, NULL);
         errno = error;
-        forwarder->ports[i] = error ? -1 : attach(name);
+        forwarder->ports[i] = error ? -1 : attach(name, simulated);
         made = forwarder->ports[i] >= 0;
     }
     if (!made)
         return SAY_AND(NULL, why, size, "The lab's own switch can't be started: %s.", strerror(errno));
     forwarder->network = network;
-    forwarder->random = read_clock(CLOCK_MONOTONIC) | 1;
+    forwarder->simulated = simulated;
+    (void)!getrandom(&forwarder->random, sizeof forwarder->random, 0);
+    forwarder->random |= 1;
     return forwarder;
 }

@@ -8,8 +8,10 @@
 
 struct forwarder;
 
-/* Takes the interfaces of all hosts, which have their names, out of the bridge. NULL: `why` is a sentence. */
-struct forwarder *forwarder_start(struct network *, int netlink, char *why, size_t size);
+/* Takes the interfaces of all hosts, which have their names, out of the bridge. `simulated`: only RoCE's frames are
+ * lost, as the kernel repeats others in real time, and frames that the kernel sends by itself (ARP, IPv6's discovery,
+ * groups) are not taken. NULL: `why` is a sentence. */
+struct forwarder *forwarder_start(struct network *, int netlink, bool simulated, char *why, size_t size);
 
 /* The descriptors that it waits for, at most LAB_HOSTS_MOST; returns their number. */
 unsigned forwarder_wants(const struct forwarder *, struct pollfd *);

@@ -10,8 +10,9 @@ enum { NETWORK_PATH_MOST = 5 };
 /* A direction of a link. */
 struct channel {
     struct quality quality;
-    int64_t free_at;   /* when all waiting frames have left */
-    int64_t latest_at; /* when the last frame arrives; a later frame arrives no earlier */
+    int64_t free_at;           /* when all waiting frames have left */
+    int64_t latest_at;         /* when the last frame arrives; a later frame arrives no earlier, */
+    int64_t sockets_latest_at; /* but where frames of sockets take longer than others, each has an order of its own */
     uint64_t frames, lost, marked;
 };
 

@@ -29,6 +29,7 @@ struct change {
     ITEM(rate, rates, NULL, 1e13, change->quality.rate = value, "rate=10Gbit")                                         \
     ITEM(delay, times, NULL, 1e10, change->quality.delay = (int64_t)value, "delay=5us")                                \
     ITEM(jitter, times, NULL, 1e10, change->quality.jitter = (int64_t)value, "jitter=1us")                             \
+    ITEM(sockets, times, NULL, 1e10, change->quality.sockets = (int64_t)value, "sockets=2ms")                          \
     ITEM(loss, shares, NULL, 1, change->quality.loss = value, "loss=0.1%")                                             \
     ITEM(queue, sizes, NULL, 1 << 30, change->quality.queue = value, "queue=1M")                                       \
     ITEM(ecn, sizes, ECN_STANDARD, 1 << 30, change->quality.ecn = value, "ecn or ecn=" ECN_STANDARD)                   \
@@ -111,6 +112,8 @@ void quality_print(const struct quality *quality, char *text, size_t size)
     if (quality->delay || quality->jitter)
         used += (size_t)snprintf(text + used, size - used, " delay=%gus jitter=%gus", (double)quality->delay / 1e3,
                                  (double)quality->jitter / 1e3);
+    if (quality->sockets)
+        used += (size_t)snprintf(text + used, size - used, " sockets=%gus", (double)quality->sockets / 1e3);
     if (quality->loss > 0)
         used += (size_t)snprintf(text + used, size - used, " loss=%g%%", quality->loss * 100);
     if (quality->ecn > 0)

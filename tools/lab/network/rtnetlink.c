@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <linux/if_link.h>
+#include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 #include <linux/veth.h>
 #include <net/if.h>
@@ -156,10 +157,15 @@ int rtnetlink_no_own_address(int netlink, const char *name)
     return error ? error : ask(netlink, &request);
 }
 
+static size_t address_length(int family)
+{
+    return family == AF_INET ? 4 : 16;
+}
+
 int rtnetlink_add_address(int netlink, const char *name, int family, const void *address, unsigned prefix)
 {
     struct request request;
-    size_t length = family == AF_INET ? 4 : 16;
+    size_t length = address_length(family);
     struct ifaddrmsg head = {.ifa_family = (uint8_t)family,
                              .ifa_prefixlen = (uint8_t)prefix,
                              .ifa_flags = IFA_F_NODAD,
@@ -167,5 +173,38 @@ int rtnetlink_add_address(int netlink, const char *name, int family, const void 
     begin(&request, RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, &head, sizeof head);
     add(&request, IFA_LOCAL, address, length);
     add(&request, IFA_ADDRESS, address, length);
+    return ask(netlink, &request);
+}
+
+int rtnetlink_add_neighbour(int netlink, const char *name, int family, const void *address,
+                            const uint8_t mac[RTNETLINK_MAC])
+{
+    struct request request;
+    struct ndmsg head = {
+        .ndm_family = (uint8_t)family, .ndm_ifindex = (int)if_nametoindex(name), .ndm_state = NUD_PERMANENT};
+    begin(&request, RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE, &head, sizeof head);
+    add(&request, NDA_DST, address, address_length(family));
+    add(&request, NDA_LLADDR, mac, RTNETLINK_MAC);
+    return ask(netlink, &request);
+}
+
+int rtnetlink_add_patient_route(int netlink, const char *name, int family, const void *address)
+{
+    enum { REPEAT_MS = 120000 };
+    struct request request;
+    struct rtmsg head = {.rtm_family = (uint8_t)family,
+                         .rtm_dst_len = (uint8_t)(address_length(family) * 8),
+                         .rtm_table = RT_TABLE_MAIN,
+                         .rtm_protocol = RTPROT_STATIC,
+                         .rtm_scope = family == AF_INET ? RT_SCOPE_LINK : RT_SCOPE_UNIVERSE,
+                         .rtm_type = RTN_UNICAST};
+    begin(&request, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE, &head, sizeof head);
+    add(&request, RTA_DST, address, address_length(family));
+    add_number(&request, RTA_OIF, if_nametoindex(name));
+    struct rtattr *metrics = add(&request, RTA_METRICS, NULL, 0);
+    add_number(&request, RTAX_QUICKACK, 1);
+    add_number(&request, RTAX_RTO_MIN, REPEAT_MS);
+    add_number(&request, RTAX_LOCK, 1u << RTAX_RTO_MIN); /* otherwise TCP does not read it */
+    end(&request, metrics);
     return ask(netlink, &request);
 }

@@ -28,3 +28,11 @@ int rtnetlink_no_own_address(int netlink, const char *name);
 
 /* Adds an address to the interface: `address` has 4 bytes for AF_INET, 16 for AF_INET6. */
 int rtnetlink_add_address(int netlink, const char *name, int family, const void *address, unsigned prefix);
+
+/* The two below are for a neighbour with this address, so that the kernel sends nothing by itself. The first tells its
+ * hardware address, so that none is asked for. */
+int rtnetlink_add_neighbour(int netlink, const char *name, int family, const void *address,
+                            const uint8_t mac[RTNETLINK_MAC]);
+
+/* Makes TCP answer each segment at once and repeat none for 2 minutes, the most that the kernel takes. */
+int rtnetlink_add_patient_route(int netlink, const char *name, int family, const void *address);

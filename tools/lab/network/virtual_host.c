@@ -118,8 +118,8 @@ static bool mount_own(const char *name)
 static int add_addresses(int netlink, unsigned which)
 {
     uint8_t local[16] = {0xfe, 0x80, [8] = 0, 0x73, 0x76, 0xff, 0xfe, 0, 0, (uint8_t)(which + 1)};
-    uint8_t global[16] = {0xfd, 0x77, [15] = (uint8_t)(which + 1)};
-    uint8_t four[4] = {10, 77, 0, (uint8_t)(which + 1)};
+    uint8_t global[16], four[4];
+    lab_plan_addresses(which, four, global);
     int error = rtnetlink_add_address(netlink, LAB_INTERFACE, AF_INET6, local, 64);
     if (!error)
         error = rtnetlink_add_address(netlink, LAB_INTERFACE, AF_INET, four, 24);

@@ -46,8 +46,7 @@ static int make_plain_here(uint32_t nothing)
     return 0;
 }
 
-/* Calls `change` in the host's network; the caller is back in its own network afterwards. */
-static int in_network(pid_t holder, int (*change)(uint32_t), uint32_t value)
+int wiring_in_network(pid_t holder, int (*change)(uint32_t), uint32_t value)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/ns/net", (int)holder);
@@ -71,7 +70,7 @@ bool wiring_set_mtu(const struct wiring *wiring, uint32_t mtu, char *why, size_t
         const char *host = wiring->plan->hosts[i];
         int error = rtnetlink_set_mtu(wiring->netlink, host, mtu);
         if (!error)
-            error = in_network(wiring->holders[i], set_mtu_here, mtu);
+            error = wiring_in_network(wiring->holders[i], set_mtu_here, mtu);
         if (!fail(host, error, why, size))
             return false;
     }
@@ -87,7 +86,7 @@ bool wiring_set_up(const struct wiring *wiring, unsigned host, bool up, char *wh
 bool wiring_make_plain(const struct wiring *wiring, char *why, size_t size)
 {
     for (unsigned i = 0; i < wiring->plan->count; i++)
-        if (!fail(wiring->plan->hosts[i], in_network(wiring->holders[i], make_plain_here, 0), why, size))
+        if (!fail(wiring->plan->hosts[i], wiring_in_network(wiring->holders[i], make_plain_here, 0), why, size))
             return false;
     return true;
 }
