@@ -550,6 +550,20 @@ def _printer_for(value):
     return Printer(value, found[1]) if found and value.address is not None else None
 
 
+# -- softverbs sim
+
+def _pass_signals(event):
+    """In a simulated run system calls, reads of the time stamp counter and the ends of loops are signals to the program's library. The faults
+    of programs have other codes than SI_KERNEL, 128."""
+    if not os.path.basename(event.new_objfile.filename or "").startswith("libsoftverbs-sim."):
+        return
+    gdb.execute("handle SIGSYS SIGSEGV SIG63 nostop noprint pass", to_string=True)
+    if "si_code != 128" not in gdb.execute("info breakpoints", to_string=True):
+        gdb.execute("catch signal SIGSEGV", to_string=True)
+        gdb.execute("condition $bpnum $_siginfo.si_code != 128", to_string=True)
+
+
+gdb.events.new_objfile.connect(_pass_signals)
 Softverbs()
 Command(objects, tuple(DESCRIBE))
 Command(stories, gdb.COMPLETE_FILENAME)

@@ -9,6 +9,7 @@
 #include "answer.h"
 #include "clock.h"
 #include "counter.h"
+#include "debug.h"
 #include "names.h"
 #include "raw.h"
 #include "signals.h"
@@ -109,6 +110,7 @@ static void enter(void)
         token_await();
     else
         atomic_store(&thread->order, SIM_NO_ORDER);
+    debug_begin(false);
     answer_begin_first();
     signals_restore(before);
     signals_admit();

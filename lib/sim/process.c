@@ -8,6 +8,7 @@
 
 #include "answer.h"
 #include "counter.h"
+#include "debug.h"
 #include "file.h"
 #include "raw.h"
 #include "signals.h"
@@ -27,6 +28,7 @@ static void begin_child(struct caught *call, unsigned number, pid_t parent)
         call->context->uc_mcontext.gregs[REG_RSP] = call->argument[1];
     answer_begin();
     token_await();
+    debug_begin(true);
 }
 
 /* A child that shares memory with a parent that waits (vfork, posix_spawn) becomes a plain child: it could not give the

@@ -14,15 +14,15 @@
 #define HAS_RESTORER 0x04000000
 #define SIGNALS_BYTES 8 /* of a set, as the kernel counts */
 
-/* The bytes by which unwinders know a signal's frame. */
+/* The bytes and the name by which unwinders and gdb know a signal's frame. */
 __asm__(".text\n"
         ".balign 16\n"
         "    nop\n"
-        ".type signals_restorer, @function\n"
-        "signals_restorer:\n"
+        ".type __restore_rt, @function\n"
+        "__restore_rt:\n"
         "    mov $15, %rax\n"
         "    syscall\n");
-extern void signals_restorer(void);
+extern void signals_restorer(void) __asm__("__restore_rt");
 
 /* The program's actions for the library's signals. */
 static struct signals_action kept[_NSIG];

@@ -29,7 +29,7 @@ unsigned token_first = SIM_NONE;
 THREAD_LOCAL unsigned token_number = SIM_NONE;
 THREAD_LOCAL ucontext_t *token_context;
 
-static void call_launcher(void)
+void token_call_launcher(void)
 {
     atomic_fetch_add(&token_run->launcher, 1);
     RAW(futex, &token_run->launcher, FUTEX_WAKE, INT_MAX);
@@ -43,7 +43,7 @@ void token_await(void)
         if (order == SIM_SHOW_STACK) {
             atomic_store(&thread->order, SIM_NO_ORDER);
             stack_show();
-            call_launcher();
+            token_call_launcher();
         } else {
             RAW(futex, &thread->order, FUTEX_WAIT, order);
         }
@@ -73,7 +73,7 @@ static void give_away(unsigned next)
     if (next != SIM_NONE) {
         give_to(next);
     } else {
-        call_launcher();
+        token_call_launcher();
         token_await();
     }
     timers_serve();
@@ -181,7 +181,7 @@ void token_leave_at_end(pid_t pid, pid_t tid)
 {
     token_run->ended_pid = pid;
     token_run->ended_tid = tid;
-    call_launcher();
+    token_call_launcher();
 }
 
 void token_await_end(pid_t pid)

@@ -72,6 +72,9 @@ void token_moved(void);
 /* Waits until the launcher, or another thread, gives this thread the token. */
 void token_await(void);
 
+/* Wakes the launcher, which looks at the run. */
+void token_call_launcher(void);
+
 /* The launcher gives the token on after the end of this process, or, with a tid, of this thread. */
 void token_leave_at_end(pid_t, pid_t tid);
 

@@ -39,6 +39,10 @@ enum sim_wait {
     SIM_STOPS,  /* in a loop over memory: when another thread has run */
 };
 
+/* Of a debugger: no process is to be seen; it has not begun; it has begun, and waits until the debugger is attached; it
+ * would go on, as the debugger has let it; it goes on. */
+enum sim_debug { SIM_NO_DEBUG, SIM_DEBUG_WANTED, SIM_DEBUG_BEGUN, SIM_DEBUG_ATTACHED, SIM_DEBUG_ASKS, SIM_DEBUGGED };
+
 /* The launcher's orders to a thread that waits for the token. */
 enum sim_order { SIM_NO_ORDER, SIM_RUN, SIM_SHOW_STACK };
 
@@ -119,6 +123,11 @@ struct sim_run {
     struct sim_counts counts;
     struct sim_thread threads[SIM_THREADS];
     struct sim_timer timers[SIM_TIMERS];
+    struct {
+        _Atomic uint32_t state; /* enum sim_debug; a futex */
+        pid_t process;          /* 0: the first with a program of this name */
+        char name[SIM_NAME];
+    } debug;
     uint32_t choices;
     struct {
         uint32_t count, next; /* the next one that is read */

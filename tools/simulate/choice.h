@@ -31,6 +31,7 @@ struct sim_choice {
     uint32_t turn_count;
     bool logs;               /* the calls of the run are wanted */
     struct network *network; /* the hosts and links; NULL: one host */
+    const char *gdb;         /* a process's number, or a program's name, that gdb is to have; NULL: none */
     unsigned count;
     struct sim_program programs[SIM_PROGRAMS];
 };

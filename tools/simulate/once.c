@@ -19,6 +19,7 @@
 #include "place.h"
 #include "prepare.h"
 #include "sim/choose.h"
+#include "simulate/debug.h"
 #include "simulate/hosts.h"
 #include "simulate/space.h"
 #include "simulate/standstill.h"
@@ -81,6 +82,7 @@ static struct sim_run *make_run(const struct sim_choice *choice)
     }
     sim_begin(run, choice->seed, choice->strategy, choice->every);
     run->log.wanted = choice->logs;
+    debug_want(run, choice);
     if (choice->turns) {
         run->plan.replays = true;
         run->turns.count = choice->turn_count;
@@ -171,6 +173,7 @@ static int simulate(const struct command *command, const struct sim_choice *choi
     stage.plan = choice->network ? choice->network->plan : NULL;
     if (choice->network ? !hosts_make(&hosts, choice->network) : !space_furnish())
         return EXIT_SELF;
+    debug_keep(choice);
     int status = prepare(command, choice);
     struct sim_run *run = stage.run = status ? NULL : make_run(choice);
     if (!run)
@@ -238,7 +241,10 @@ pid_t once_begin(const struct command *command, const struct sim_choice *choice,
 int once_run(const struct command *command, const struct sim_choice *choice, struct once *once, bool quiet)
 {
     pid_t child = once_begin(command, choice, once, quiet);
-    return child < 0 ? EXIT_SELF : follow_child(child);
+    int status = child < 0 ? EXIT_SELF : follow_child(child);
+    if (choice->gdb)
+        debug_take_terminal();
+    return status;
 }
 
 void once_sum_up(const struct sim_choice *choice, const struct once *once)

@@ -7,6 +7,7 @@
 
 #include "lab/lab_options.h"
 #include "prepare.h"
+#include "simulate/debug.h"
 
 enum {
     OPTION_SEED = PREPARE_OPTIONS_END,
@@ -23,7 +24,8 @@ enum {
     OPTION_HOSTS,
     OPTION_LINK,
     OPTION_TOPOLOGY,
-    OPTION_CARRY
+    OPTION_CARRY,
+    OPTION_GDB
 };
 
 /* clang-format off */
@@ -33,7 +35,7 @@ static const struct option own_options[] = {
     VALUED("shrink", OPTION_SHRINK), VALUED("every", OPTION_EVERY), VALUED("strategy", OPTION_STRATEGY),
     VALUED("limit", OPTION_LIMIT), VALUED("patience", OPTION_PATIENCE),
     VALUED("hosts", OPTION_HOSTS), VALUED("link", OPTION_LINK), VALUED("topology", OPTION_TOPOLOGY),
-    OPTION("carry", OPTION_CARRY), {}};
+    OPTION("carry", OPTION_CARRY), VALUED("gdb", OPTION_GDB), {}};
 /* clang-format on */
 
 const char *const sim_strategy_words[SIM_STRATEGIES] = {"uniform", "priorities", "starvation"};
@@ -143,6 +145,9 @@ static int take_option(const struct command *command, int option, struct sim_opt
     case OPTION_LIMIT:
     case OPTION_PATIENCE:
         return take_count(command, option, &options->choice);
+    case OPTION_GDB:
+        options->choice.gdb = optarg;
+        return debug_check(command, optarg);
     case PREPARE_NO_PATHS:
         options->choice.without_paths = true;
         return 0;
@@ -231,5 +236,7 @@ int options_read(const struct command *command, int argc, char **argv, struct si
         status = plan_hosts(command, options);
     if (status || options->task == SIM_CARRY)
         return status;
+    if (options->choice.gdb && options->task != SIM_ONCE)
+        return command_misused(command, "--gdb is for one run, without --seeds, --verify and --shrink.");
     return take_programs(command, argv + optind, &options->plan, &options->choice);
 }

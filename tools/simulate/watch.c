@@ -17,6 +17,7 @@
 #include "command.h"
 #include "sim/call_numbers.h"
 #include "sim/choose.h"
+#include "simulate/debug.h"
 #include "simulate/hosts.h"
 #include "simulate/standstill.h"
 
@@ -26,6 +27,7 @@ enum {
     END_MS = 10000,     /* for which the end of a process is awaited */
     QUICK_LOOKS = 1000, /* for the end of a thread, before looks with pauses */
     PAUSE_US = 50,
+    DEBUG_PATIENCE = 10, /* times as long: each stop at a breakpoint is processor time, too */
 };
 
 struct watch {
@@ -84,7 +86,10 @@ static void await_process(pid_t pid)
     struct pollfd process = {(int)syscall(SYS_pidfd_open, pid, 0), POLLIN, 0};
     if (process.fd < 0)
         return;
-    poll(&process, 1, END_MS);
+    while (!poll(&process, 1, END_MS) && debug_lives())
+        ;
+    while (debug_lives() && debug_has(pid))
+        usleep(PAUSE_US);
     close(process.fd);
 }
 
@@ -104,6 +109,7 @@ static void reap(struct watch *watch)
     int how;
     for (pid_t pid; (pid = waitpid(-1, &how, WNOHANG)) > 0;) {
         int status = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
+        debug_reaped(pid);
         if (!is_program(watch, pid))
             continue;
         if (WIFSIGNALED(how))
@@ -161,12 +167,12 @@ static void stop_loop(struct watch *watch)
 {
     struct sim_run *run = watch->run;
     const struct sim_thread *thread = &run->threads[run->current];
-    nanos spent = processor_time(thread);
+    nanos spent = processor_time(thread), slowness = debug_lives() ? DEBUG_PATIENCE : 1;
     if (watch->watched != run->current || watch->watched_at != watch->seen) {
         watch->watched = run->current;
         watch->watched_at = watch->seen;
         watch->processor = spent;
-    } else if (spent - watch->processor > watch->choice->patience * NANOS_MILLISECOND) {
+    } else if (spent - watch->processor > watch->choice->patience * NANOS_MILLISECOND * slowness) {
         syscall(SYS_tgkill, thread->pid, thread->tid, STOP_SIGNAL);
         watch->processor = spent;
     }
@@ -212,8 +218,10 @@ static void take_signals(void)
         sigaction(ending[i], &(struct sigaction){.sa_handler = note_signal}, NULL);
 }
 
-static bool is_late(const struct watch *watch)
+static bool is_late(struct watch *watch)
 {
+    if (debug_lives())
+        watch->began = real_time();
     return real_time() - watch->began > watch->choice->limit * NANOS_SECOND;
 }
 
@@ -259,6 +267,7 @@ static struct sim_end stop(struct watch *watch)
     end.status = watch->run->over ? standstill_report(watch->run, watch->choice, watch->streams)
                                   : standstill_report_limit(watch->run, watch->choice->limit);
     end.ending = endings[end.status];
+    debug_show(watch->run);
     end_processes(watch->run);
     return end;
 }
@@ -280,11 +289,13 @@ struct sim_end watch_run(struct sim_run *run, const struct sim_choice *choice, s
             serve_end(&watch);
             continue;
         }
+        debug_serve(run);
         wait_for_call(run, seen);
         streams_pass_on(streams);
         look(&watch);
     }
     reap(&watch);
     streams_pass_on(streams);
+    debug_await(run);
     return end_of(&watch);
 }
