@@ -140,6 +140,21 @@ def turns_repeat_a_run_and_shrink():
         _sim(THREADS, "race", status=1, options=("--replay", fewest))
 
 
+def faults_that_a_run_does_not_need_are_left_out():
+    needs_simulated_runs()
+    script, fewest = f"{TEMPORARY}/faults.script", f"{TEMPORARY}/faults.sim"
+    with open(script, "w", encoding="ascii") as file:
+        file.write("# two rules\nwhen rdma_accept: delay 20ms\nwhen work, nth 3: complete REM_ACCESS_ERR # the one\n")
+    program, faults = _pair(PING_PONG), ("--fault", "dup=1%,delay=1us", "--adverse=seed=3")
+    done = _sim(*program, options=("--seed", "1", *faults, "--script", script, "--shrink", fewest))
+    *named, last = done.stdout.decode().splitlines()
+    assert sorted(line.split(": ", 1)[1] for line in named) == ["delay=1us", "dup=1%", "seed=3", "when rdma_accept: delay 20ms"], told(done)
+    assert last.endswith(f"Repeat it with: softverbs sim --replay {fewest} --script={fewest}.script"), last
+    with open(f"{fewest}.script", encoding="ascii") as file:
+        assert file.read() == "# two rules\nwhen work, nth 3: complete REM_ACCESS_ERR # the one\n"
+    _sim(*program, status=4, options=("--replay", fewest, f"--script={fewest}.script"))
+
+
 def files_of_turns_that_are_none_are_refused():
     path = f"{TEMPORARY}/damaged.sim"
     for text in ("", "softverbs-sim 2\nseed 1\n", "softverbs-sim 1\nseed x\n", "softverbs-sim 1\nseed 1\n5 4\n5 3\n", "softverbs-sim 1\nseed 1\n5\n"):

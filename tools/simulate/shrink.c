@@ -1,11 +1,13 @@
 #include "simulate/shrink.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "simulate/once.h"
+#include "simulate/rules.h"
 #include "simulate/turns.h"
 
 enum { RUNS_MOST = 2000 };
@@ -71,6 +73,24 @@ static void leave_out_all(struct shrink *shrink)
     }
 }
 
+static bool ends_with_rules(void *of)
+{
+    struct shrink *shrink = of;
+    memcpy(shrink->tried, shrink->turns, shrink->count * sizeof *shrink->turns);
+    return shrink->runs < RUNS_MOST && ends_so(shrink, shrink->count);
+}
+
+/* Turns are by number, and a fault moves those that come after it: so it has to go with few turns. */
+static void leave_out_rules(struct shrink *shrink)
+{
+    static char script[PATH_MAX];
+    char *file = realpath(shrink->options->save, NULL);
+    if (file && snprintf(script, sizeof script, "%s.script", file) < (int)sizeof script &&
+        rules_leave_out(script, ends_with_rules, shrink))
+        leave_out_all(shrink);
+    free(file);
+}
+
 /* The run that is shrunk: how it ends, and its turns. */
 static int look(struct shrink *shrink)
 {
@@ -89,6 +109,12 @@ static int look(struct shrink *shrink)
     return 0;
 }
 
+static bool write_turns(const struct shrink *shrink)
+{
+    const struct turns_file file = {shrink->options->choice.seed, shrink->count, shrink->turns};
+    return turns_write(shrink->options->save, &file);
+}
+
 static int shrink_turns(struct shrink *shrink)
 {
     const struct sim_options *options = shrink->options;
@@ -101,11 +127,16 @@ static int shrink_turns(struct shrink *shrink)
         return complain_and(EXIT_NEGATIVE,
                             "sim: The run does not repeat by its %" PRIu32 " turns, so it can't be shrunk.", before);
     leave_out_all(shrink);
-    const struct turns_file file = {options->choice.seed, shrink->count, shrink->turns};
-    if (!turns_write(options->save, &file))
+    if (!write_turns(shrink))
         return EXIT_SELF;
-    printf("%" PRIu32 " of %" PRIu32 " turns are left after %u runs. Repeat it with: softverbs sim --replay %s\n",
+    leave_out_rules(shrink);
+    if (!write_turns(shrink))
+        return EXIT_SELF;
+    rules_print_needless();
+    printf("%" PRIu32 " of %" PRIu32 " turns are left after %u runs. Repeat it with: softverbs sim --replay %s",
            shrink->count, before, shrink->runs, options->save);
+    rules_print_left();
+    putchar('\n');
     return 0;
 }
 

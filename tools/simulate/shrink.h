@@ -1,4 +1,4 @@
-/* The fewest turns that end a run as it ended before. */
+/* The fewest turns, and the fewest faults, that end a run as it ended before. */
 #pragma once
 
 #include "simulate/options.h"

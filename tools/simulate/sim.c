@@ -84,7 +84,7 @@ const struct command sim_command = {
             "  --save FILE       write the turns of the run: the choices that the seed made\n"
             "  --replay FILE     take the turns from the file, and its seed\n"
             "  --shrink FILE     find the fewest turns that end the run as it ended, and\n"
-            "                    write them\n"
+            "                    write them; name rules of faults that it does not need\n"
             "  --strategy WORD   how the seed chooses: uniform, priorities or starvation;\n"
             "                    otherwise by the seed, in turn\n"
             "  --every N         uniform: at one in N points another thread may go on;\n"
