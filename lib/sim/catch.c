@@ -11,6 +11,7 @@
 #include "answer.h"
 #include "clock.h"
 #include "counter.h"
+#include "file.h"
 #include "raw.h"
 #include "signals.h"
 #include "token.h"
@@ -97,6 +98,17 @@ static void return_from_handler(uintptr_t stack)
                      : "memory");
 }
 
+/* Where a call ends whose answer read or wrote an address that is not the program's. */
+static THREAD_LOCAL void *way_out[5];
+
+static long answer_or_fault(struct caught *call)
+{
+    if (!__builtin_setjmp(way_out))
+        return answer(call);
+    file_drop_kept();
+    return -EFAULT;
+}
+
 static void on_call(int signal, siginfo_t *info, void *context)
 {
     if (info->si_code != SYS_USER_DISPATCH)
@@ -111,15 +123,27 @@ static void on_call(int signal, siginfo_t *info, void *context)
         return_from_handler((uintptr_t)registers[REG_RSP]);
     (void)token_is_simulated(); /* which remembers the number of the first thread */
     token_context = here;
-    long result = answer(&call);
+    long result = answer_or_fault(&call);
     token_context = outer;
     registers[REG_RAX] = result == ANSWER_RESTART ? call.number : result;
     if (result == ANSWER_RESTART)
         registers[REG_RIP] -= INSTRUCTION_BYTES;
 }
 
+/* A signal that another has sent is the program's, after the call. */
+static void put_off(int signal, ucontext_t *context)
+{
+    sigaddset(&context->uc_sigmask, signal);
+    long self = RAW(gettid);
+    RAW(tgkill, token_process, self, signal);
+}
+
 static void on_fault(int signal, siginfo_t *info, void *context)
 {
+    if (token_context && info->si_code <= 0)
+        return put_off(signal, context);
+    if (token_context)
+        __builtin_longjmp(way_out, 1);
     bool may_be_counter = info->si_code == SI_KERNEL && token_is_simulated();
     if (!may_be_counter || !clock_answer_counter(context))
         signals_pass_fault(signal, info, context);

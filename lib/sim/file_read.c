@@ -6,6 +6,7 @@
 #include <sys/uio.h>
 
 #include "answer.h"
+#include "clock.h"
 #include "file.h"
 #include "network.h"
 #include "raw.h"
@@ -123,10 +124,33 @@ long answer_recvmsg(struct caught *call)
     return all && result > 0 ? take_rest(descriptor, (void *)call->argument[1], (size_t)result, flags) : result;
 }
 
+/* Until all are full. As in the kernel, the span is looked at when a message has come. */
+static long take_messages(int descriptor, struct mmsghdr *messages, unsigned count, long flags, uint64_t until)
+{
+    uint64_t deadline = file_deadline(descriptor, SO_RCVTIMEO);
+    unsigned got = 0;
+    long result = 0;
+    while (got < count) {
+        result = RAW(recvmmsg, descriptor, messages + got, count - got, flags | MSG_DONTWAIT, 0);
+        got += result > 0 ? (unsigned)result : 0;
+        bool late = result > 0 && token_run->now >= until;
+        if (late || (result < 0 && (result != -EAGAIN || (result = file_wait(descriptor, POLLIN, deadline)))))
+            break;
+    }
+    return got ? (long)got : result;
+}
+
 long answer_recvmmsg(struct caught *call)
 {
+    const struct timespec *span = (void *)call->argument[4];
+    uint64_t until = span ? token_later(clock_nanos(span)) : SIM_NEVER;
+    int descriptor = (int)call->argument[0];
     bool may_wait = !(call->argument[3] & MSG_DONTWAIT);
-    call->argument[3] |= MSG_WAITFORONE;
     call->argument[4] = 0;
-    return take(call, may_wait);
+    if (!may_wait || call->argument[3] & MSG_WAITFORONE || !file_waits(descriptor))
+        return take(call, may_wait);
+    long result = take_messages(file_keep(descriptor), (void *)call->argument[1], (unsigned)call->argument[2],
+                                call->argument[3], until);
+    file_drop_kept();
+    return result;
 }

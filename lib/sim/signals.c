@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/ucontext.h>
 
+#include "group.h"
 #include "raw.h"
 #include "token.h"
 
@@ -106,7 +107,7 @@ void signals_sent(pid_t pid)
 void signals_install(int signal, void (*handler)(int, siginfo_t *, void *))
 {
     struct signals_action action = {(void *)handler, SA_SIGINFO | SA_ONSTACK | HAS_RESTORER, (void *)signals_restorer,
-                                    ~0ull};
+                                    ~(signal == SIGSYS ? SIGNALS_BIT(SIGSEGV) : 0)};
     RAW(rt_sigaction, signal, &action, &kept[signal], SIGNALS_BYTES);
 }
 
@@ -228,32 +229,37 @@ long answer_rt_sigtimedwait(struct caught *call)
     }
 }
 
-/* A process that is killed has ended before any thread goes on. */
-static long sent(long result, pid_t to, long signal)
+static long sent(long result, pid_t to)
 {
     signals_sent(to);
-    if (!result && signal == SIGKILL && to > 0 && to != token_process)
-        token_await_end(to);
     return result;
 }
 
+/* Processes that are killed have ended before any thread goes on. */
 long answer_kill(struct caught *call)
 {
-    return sent(RAW(kill, call->argument[0], call->argument[1]), (pid_t)call->argument[0], call->argument[1]);
+    struct group killed = {0};
+    pid_t to = (pid_t)call->argument[0];
+    if (call->argument[1] == SIGKILL)
+        group_find(&killed, to);
+    long result = sent(RAW(kill, to, call->argument[1]), to);
+    if (!result)
+        group_await(&killed);
+    return result;
 }
 
 long answer_tkill(struct caught *call)
 {
-    return sent(RAW(tkill, call->argument[0], call->argument[1]), 0, 0);
+    return sent(RAW(tkill, call->argument[0], call->argument[1]), 0);
 }
 
 long answer_tgkill(struct caught *call)
 {
-    return sent(RAW(tgkill, call->argument[0], call->argument[1], call->argument[2]), (pid_t)call->argument[0], 0);
+    return sent(RAW(tgkill, call->argument[0], call->argument[1], call->argument[2]), (pid_t)call->argument[0]);
 }
 
 long answer_rt_sigqueueinfo(struct caught *call)
 {
-    return sent(RAW(rt_sigqueueinfo, call->argument[0], call->argument[1], call->argument[2]), (pid_t)call->argument[0],
-                call->argument[1]);
+    return sent(RAW(rt_sigqueueinfo, call->argument[0], call->argument[1], call->argument[2]),
+                (pid_t)call->argument[0]);
 }

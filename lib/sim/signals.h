@@ -42,7 +42,7 @@ void signals_sent(pid_t);
 /* Lets the library's signals through, in this thread. */
 void signals_admit(void);
 
-/* Sets a handler of the library's, which runs with all signals blocked. */
+/* Sets a handler of the library's, which runs with all signals blocked; that of SIGSYS may have faults. */
 void signals_install(int signal, void (*handler)(int, siginfo_t *, void *));
 
 /* Does what the program's own action for one of the library's signals says: the fault, or the sender, is another's. */

@@ -259,6 +259,24 @@ def pieces_come_and_go_as_in_the_kernel():
         _sim(THREADS, *words, out=_natively(*words))
 
 
+def messages_come_as_in_the_kernel():
+    needs_simulated_runs()
+    for word in ("all", "span", "one"):
+        _sim(THREADS, "messages", word, out=_natively("messages", word))
+
+
+def wrong_addresses_are_errors_as_in_the_kernel():
+    needs_simulated_runs()
+    _sim(THREADS, "faults", out=_natively("faults"))
+    _sim(PYTHON, "-c", "import ctypes; ctypes.string_at(16)", status=139)
+
+
+def a_group_that_is_killed_has_ended():
+    needs_simulated_runs()
+    for seed in range(12):
+        _sim(THREADS, "killed", out=b"1 9\n" * 3, options=("--seed", str(seed)))
+
+
 def signals_of_the_library_reach_the_program_too():
     needs_simulated_runs()
     _sim("bash", "-c", "trap 'echo SYS' SYS; kill -SYS $$; trap 'echo 63' 63; kill -63 $$; trap '' SYS; kill -SYS $$; echo on", out=b"SYS\n63\non\n")

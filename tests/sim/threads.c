@@ -14,6 +14,7 @@
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
@@ -479,6 +480,97 @@ static int timers(char **words)
     return 0;
 }
 
+/* --- killed: a group of processes, which another call finds dead */
+
+static int kill_group(char **words)
+{
+    pid_t children[3];
+    for (int i = 0; i < 3; i++) {
+        children[i] = fork();
+        setpgid(children[i], children[0]);
+        if (!children[i])
+            for (;;)
+                rest(1);
+    }
+    rest(20);
+    kill(-children[0], SIGKILL);
+    for (int i = 0, how; i < 3; i++) {
+        pid_t dead = waitpid(children[i], &how, WNOHANG);
+        printf("%d %d\n", dead == children[i], dead > 0 ? WTERMSIG(how) : 0);
+    }
+    return 0;
+}
+
+/* --- messages: recvmmsg of what comes one by one */
+
+static void *send_messages(void *argument)
+{
+    for (int i = 0; i < 4; i++) {
+        rest(30);
+        (void)!send(*(int *)argument, "abcdefgh", (size_t)i + 1, 0);
+    }
+    return NULL;
+}
+
+static int receive_messages(char **words)
+{
+    int ends[2];
+    struct iovec pieces[4];
+    struct mmsghdr messages[4] = {0};
+    struct timespec span = {0, 10000000};
+    pthread_t other;
+    if (socketpair(AF_UNIX, SOCK_DGRAM, 0, ends))
+        return 1;
+    for (int i = 0; i < 4; i++) {
+        pieces[i] = (struct iovec){bytes + i * 16, 16};
+        messages[i].msg_hdr = (struct msghdr){.msg_iov = &pieces[i], .msg_iovlen = 1};
+    }
+    pthread_create(&other, NULL, send_messages, &ends[1]);
+    bool ends_early = !strcmp(words[0], "span");
+    int got = recvmmsg(ends[0], messages, 4, strcmp(words[0], "one") ? 0 : MSG_WAITFORONE, ends_early ? &span : NULL);
+    printf("%d", got);
+    for (int i = 0; i < got; i++)
+        printf(" %u", messages[i].msg_len);
+    puts("");
+    pthread_join(other, NULL);
+    return 0;
+}
+
+/* --- faults: calls with an address that is not the program's */
+
+static int use_wrong_addresses(char **words)
+{
+    long wrong = 16, result, timer = timerfd_create(CLOCK_MONOTONIC, 0);
+    int ends[2];
+    if (pipe(ends))
+        return 1;
+    const long calls[][7] = {{SYS_nanosleep, wrong},
+                             {SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, wrong},
+                             {SYS_clock_gettime, CLOCK_MONOTONIC, wrong},
+                             {SYS_gettimeofday, wrong},
+                             {SYS_futex, wrong, 0, 0},
+                             {SYS_poll, wrong, 1, 100},
+                             {SYS_select, 3, wrong},
+                             {SYS_connect, socket(AF_INET, SOCK_STREAM, 0), wrong, 16},
+                             {SYS_rt_sigaction, SIGUSR1, wrong, 0, 8},
+                             {SYS_rt_sigprocmask, SIG_BLOCK, wrong, 0, 8},
+                             {SYS_timerfd_settime, timer, 0, wrong},
+                             {SYS_setitimer, ITIMER_REAL, wrong},
+                             {SYS_writev, ends[1], wrong, 1},
+                             {SYS_write, ends[1], wrong, 1},
+                             {SYS_getrandom, wrong, 8, 0},
+                             {SYS_openat, AT_FDCWD, wrong, 0}};
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        const long *call = calls[i];
+        errno = 0;
+        result = syscall(call[0], call[1], call[2], call[3], call[4], call[5], call[6]);
+        printf("%ld %s\n", result, strerrorname_np(errno));
+    }
+    rest(10);
+    puts("on");
+    return 0;
+}
+
 /* --- uuid: a number that no seed decides is the result of a call */
 
 static int use_chance(char **words)
@@ -496,10 +588,24 @@ int main(int count_of_words, char **words)
     static const struct {
         const char *word;
         int (*run)(char **);
-    } programs[] = {{"race", race},       {"deadlock", deadlock},   {"livelock", livelock},       {"memory", memory},
-                    {"compute", compute}, {"waits", await_deed},    {"interrupted", interrupted}, {"child", child_ends},
-                    {"timers", timers},   {"looks", look_again},    {"uuid", use_chance},         {"masked", masked},
-                    {"all", receive_all}, {"pieces", write_pieces}, {"closed", close_timer}};
+    } programs[] = {{"race", race},
+                    {"deadlock", deadlock},
+                    {"livelock", livelock},
+                    {"memory", memory},
+                    {"compute", compute},
+                    {"waits", await_deed},
+                    {"interrupted", interrupted},
+                    {"child", child_ends},
+                    {"timers", timers},
+                    {"looks", look_again},
+                    {"uuid", use_chance},
+                    {"masked", masked},
+                    {"all", receive_all},
+                    {"pieces", write_pieces},
+                    {"closed", close_timer},
+                    {"killed", kill_group},
+                    {"messages", receive_messages},
+                    {"faults", use_wrong_addresses}};
     for (size_t i = 0; count_of_words > 1 && i < sizeof programs / sizeof *programs; i++)
         if (!strcmp(programs[i].word, words[1]))
             return programs[i].run(words + 2);
