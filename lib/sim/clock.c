@@ -82,7 +82,7 @@ static void look_outside(void)
     signals_restore(before);
 }
 
-static int read_clock(clockid_t clock, struct timespec *to)
+int clock_read(clockid_t clock, struct timespec *to)
 {
     if (!token_is_simulated() || token_context)
         return (int)RAW(clock_gettime, clock, to);
@@ -90,19 +90,19 @@ static int read_clock(clockid_t clock, struct timespec *to)
     return (int)tell(clock, to);
 }
 
-static int read_time_of_day(struct timeval *to, void *zone)
+int clock_read_time_of_day(struct timeval *to, void *zone)
 {
     struct timespec now;
-    read_clock(CLOCK_REALTIME, &now);
+    clock_read(CLOCK_REALTIME, &now);
     if (to)
         *to = (struct timeval){now.tv_sec, now.tv_nsec / 1000};
     return 0;
 }
 
-static time_t read_seconds(time_t *to)
+time_t clock_read_seconds(time_t *to)
 {
     struct timespec now;
-    read_clock(CLOCK_REALTIME, &now);
+    clock_read(CLOCK_REALTIME, &now);
     if (to)
         *to = now.tv_sec;
     return now.tv_sec;
@@ -154,14 +154,14 @@ static void write_jump(uintptr_t at, const void *to)
     memcpy((void *)at, code, sizeof code);
 }
 
-static unsigned replace_functions(const struct vdso *vdso)
+static void replace_functions(const struct vdso *vdso)
 {
     static const struct {
         const char *name;
         const void *by;
-    } replaced[] = {{"__vdso_clock_gettime", (void *)read_clock},
-                    {"__vdso_gettimeofday", (void *)read_time_of_day},
-                    {"__vdso_time", (void *)read_seconds}};
+    } replaced[] = {{"__vdso_clock_gettime", (void *)clock_read},
+                    {"__vdso_gettimeofday", (void *)clock_read_time_of_day},
+                    {"__vdso_time", (void *)clock_read_seconds}};
     unsigned count = vdso->hash ? vdso->hash[1] : VDSO_SYMBOLS, done = 0, all = sizeof replaced / sizeof *replaced;
     for (unsigned i = 1; i < count && done < all; i++)
         for (unsigned k = 0; k < all; k++)
@@ -169,19 +169,19 @@ static unsigned replace_functions(const struct vdso *vdso)
                 write_jump(vdso->bias + vdso->symbols[i].st_value, replaced[k].by);
                 done++;
             }
-    return all - done;
 }
 
-bool clock_replace_vdso(void)
+/* Without a vDSO all read the clock by system calls. */
+void clock_replace_vdso(void)
 {
     char *base = (char *)getauxval(AT_SYSINFO_EHDR);
     if (!base)
-        return true; /* then all read the clock by system calls */
+        return;
     struct vdso vdso = find_vdso(base);
     if (!vdso.strings || !vdso.symbols || RAW(mprotect, base, VDSO_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC))
-        return false;
-    unsigned left = replace_functions(&vdso);
-    return !RAW(mprotect, base, VDSO_BYTES, PROT_READ | PROT_EXEC) && !left;
+        return;
+    replace_functions(&vdso);
+    RAW(mprotect, base, VDSO_BYTES, PROT_READ | PROT_EXEC);
 }
 
 /* --- the time stamp counter: rdtsc is 0f 31, rdtscp 0f 01 f9 */

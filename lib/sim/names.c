@@ -1,10 +1,12 @@
 /* Functions that are caught by their names: a thread's beginning, locks that make no system call while they are free,
- * and the rounds of polls, which softverbs reports (abi/simulated.c). */
+ * clocks, and the rounds of polls, which softverbs reports (abi/simulated.c). */
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 
 #include "answer.h"
+#include "clock.h"
 #include "names.h"
 #include "raw.h"
 #include "signals.h"
@@ -102,6 +104,26 @@ EXPORT int pthread_spin_lock(pthread_spinlock_t *lock)
     while (OWN(try_spin)(lock))
         token_spin_outside(TOKEN_SPIN_LOCK);
     return 0;
+}
+
+/* --- clocks, where the vDSO can't be changed */
+
+EXPORT int clock_gettime(clockid_t clock, struct timespec *to)
+{
+    int error = -clock_read(clock, to);
+    if (error)
+        errno = error;
+    return error ? -1 : 0;
+}
+
+EXPORT int gettimeofday(struct timeval *to, void *zone)
+{
+    return clock_read_time_of_day(to, zone);
+}
+
+EXPORT time_t time(time_t *to)
+{
+    return clock_read_seconds(to);
 }
 
 /* --- softverbs */
