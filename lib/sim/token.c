@@ -179,8 +179,8 @@ void token_moved(void)
 
 void token_leave_at_end(pid_t pid, pid_t tid)
 {
-    token_run->ended_pid = pid;
-    token_run->ended_tid = tid;
+    token_run->ended.pid = pid;
+    token_run->ended.tid = tid;
     token_call_launcher();
 }
 

@@ -112,14 +112,16 @@ struct sim_run {
     uint64_t turns_run;                /* decisions for threads that do not loop over memory */
     uint64_t quiet_count, quiet_since; /* acts and moves, and since when they are so many */
     uint32_t current, serials;
-    bool over;                  /* no thread can run, and nothing is due */
-    _Atomic uint32_t launcher;  /* a futex: the launcher is wanted */
-    pid_t carrier;              /* the process that carries frames between hosts, which does not end; 0: one host */
-    pid_t ended_pid, ended_tid; /* what ends, so that the launcher gives the token on afterwards; tid 0: a process */
-    _Atomic bool thawed;        /* the run is over, and threads that are told to go on need no token */
-    bool counter_is_real;       /* the machine lets no program catch reads of the time stamp counter */
-    bool unsettled;             /* a process has ended, whose connections may still end */
-    uint64_t draws, ports;      /* how often numbers and ports were drawn */
+    bool over;                 /* no thread can run, and nothing is due */
+    _Atomic uint32_t launcher; /* a futex: the launcher is wanted */
+    pid_t carrier;             /* the process that carries frames between hosts, which does not end; 0: one host */
+    struct {
+        pid_t pid, tid;    /* tid 0: a process */
+    } ended;               /* ends, and the launcher gives the token on afterwards; pid 0: none does */
+    _Atomic bool thawed;   /* the run is over, and threads that are told to go on need no token */
+    bool counter_is_real;  /* the machine lets no program catch reads of the time stamp counter */
+    bool unsettled;        /* a process has ended, whose connections may still end */
+    uint64_t draws, ports; /* how often numbers and ports were drawn */
     struct sim_counts counts;
     struct sim_thread threads[SIM_THREADS];
     struct sim_timer timers[SIM_TIMERS];

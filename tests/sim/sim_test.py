@@ -87,7 +87,7 @@ def a_deadlock_is_a_sentence_and_the_stacks():
             break
     expect(done, 3, b"", None)
     text = b" ".join(done.stderr.split())
-    assert b"Deadlock after" in text and f"with seed {seed}: no thread can run".encode() in text, told(done)
+    assert b"Deadlock after" in text and f"with seed {seed}: no thread of the programs can run".encode() in text, told(done)
     assert done.stderr.count(b": waits in futex(") == 2 and done.stderr.count(b"pthread_mutex_lock") >= 2, told(done)
 
 

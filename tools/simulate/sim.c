@@ -6,11 +6,11 @@
 #include "command.h"
 #include "prepare.h"
 #include "simulate/fitness.h"
-#include "simulate/hosts.h"
 #include "simulate/once.h"
 #include "simulate/options.h"
 #include "simulate/seeds.h"
 #include "simulate/shrink.h"
+#include "simulate/space/hosts.h"
 #include "simulate/turns.h"
 #include "simulate/verify.h"
 

@@ -11,7 +11,7 @@
 #include "command.h"
 #include "place.h"
 #include "sim/call_numbers.h"
-#include "simulate/hosts.h"
+#include "simulate/space/hosts.h"
 
 enum { STACK_MS = 500, EXPLANATION_S = 20, NO_PLACE = 1000 };
 

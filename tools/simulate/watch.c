@@ -18,7 +18,7 @@
 #include "sim/call_numbers.h"
 #include "sim/choose.h"
 #include "simulate/debug.h"
-#include "simulate/hosts.h"
+#include "simulate/space/hosts.h"
 #include "simulate/standstill.h"
 
 enum {
@@ -141,8 +141,8 @@ static void give_on(struct sim_run *run)
 static void serve_end(struct watch *watch)
 {
     struct sim_run *run = watch->run;
-    pid_t pid = run->ended_pid, tid = run->ended_tid;
-    run->ended_pid = run->ended_tid = 0;
+    pid_t pid = run->ended.pid, tid = run->ended.tid;
+    run->ended.pid = run->ended.tid = 0;
     if (tid)
         await_thread(pid, tid);
     else
@@ -186,7 +186,7 @@ static void look_at_holder(struct watch *watch)
         return;
     const struct sim_thread *thread = &run->threads[run->current];
     if (has_ended(thread->pid))
-        run->ended_pid = thread->pid;
+        run->ended.pid = thread->pid;
     else if (thread->tid)
         stop_loop(watch);
 }
@@ -197,7 +197,7 @@ static void look(struct watch *watch)
     uint64_t done = run->counts.decisions + run->counts.calls;
     if (done != watch->seen)
         watch->seen = done;
-    else if (!run->over && !run->ended_pid)
+    else if (!run->over && !run->ended.pid)
         look_at_holder(watch);
 }
 
@@ -285,7 +285,7 @@ struct sim_end watch_run(struct sim_run *run, const struct sim_choice *choice, s
             return give_up(&watch);
         if (run->over || is_late(&watch))
             return stop(&watch);
-        if (run->ended_pid) {
+        if (run->ended.pid) {
             serve_end(&watch);
             continue;
         }

@@ -1,4 +1,4 @@
-#include "simulate/hosts.h"
+#include "simulate/space/hosts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include "lab/network/rtnetlink.h"
 #include "lab/network/virtual_host.h"
 #include "place.h"
-#include "simulate/space.h"
+#include "simulate/space/space.h"
 
 /* --- networks in which the kernel does nothing at a moment of its own */
 

@@ -1,4 +1,4 @@
-#include "simulate/space.h"
+#include "simulate/space/space.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-/* In the first process of new namespaces (lab/spaces.h): mounts /proc and /dev/shm, and opens the loopback interface.
+/* In the first process of new namespaces (tools/lab/spaces.h): mounts /proc and /dev/shm, and opens the loopback interface.
  * It ends with its parent. False after a sentence. */
 bool space_furnish(void);
 
