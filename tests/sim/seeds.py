@@ -89,8 +89,11 @@ def _write(memory, beside):
         json.dump(memory, file)
     rows = [_row(client, memory[client.name]) for client in CLIENTS if client.name in memory]
     where = f"Commit {_commit()}, {datetime.date.today()}, Linux {platform.release()}, {os.cpu_count()} processors, load {beside}."
+    with open(PAGE, encoding="utf-8") as page:
+        sections = re.split(r"^(?=## )", page.read(), maxsplit=1, flags=re.M)[1:]
     with open(PAGE, "w", encoding="utf-8") as page:
         page.write("\n".join([HEAD + "| client | seeds | not 0 | repeats | equal |", "|---|---|---|---|---|", *rows, "", where, ""]))
+        page.write("".join(["\n", *sections]) if sections else "")
 
 
 @contextlib.contextmanager
