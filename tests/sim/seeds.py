@@ -32,8 +32,6 @@ others; *equal*: so many had the decisions and the output that most runs of thei
 page; stopped, it goes on.
 
 """
-
-
 def _environment():
     return {name: value for name, value in os.environ.items() if not name.startswith("SOFTVERBS_")}
 
