@@ -1,5 +1,5 @@
 # A thin layer over meson: every target makes sure that what it needs is installed, builds, and runs.
-.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases clients lab matrix profiles adverse around rules upstream look pictures site model srd-seeds sim-seeds sim-races replays mutants reports new-fact new-kind install uninstall packages dist release clean
+.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases clients lab matrix profiles adverse around rules upstream look pictures site model srd-seeds sim-seeds sim-races sim-hangs replays mutants reports new-fact new-kind install uninstall packages dist release clean
 
 # For users: without the tests and what they need. A directory that has the tests keeps them.
 all:
@@ -170,6 +170,12 @@ sim-races:
 	@tools/build/setup.sh build
 	@tools/build/build.sh build -Dtests=false
 	@SOFTVERBS_BUILD=build AGAIN=$(AGAIN) tests/sim/races.py "$(CHECKOUTS)" $(ONLY)
+
+# Mends of hangs taken back one by one, which seeds must find: ONLY=03 runs that one again. Stopped, it goes on where it was.
+sim-hangs:
+	@tools/build/setup.sh build tests
+	@tools/build/build.sh --again build -Dtests=true
+	@SOFTVERBS_BUILD=build tests/sim/hangs.py $(ONLY)
 
 # The scenarios that have one preemption less in `make check`, where they would take half of the model's time.
 model:
