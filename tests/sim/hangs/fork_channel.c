@@ -1,6 +1,6 @@
 /* A thread opens and closes channels of the connection manager while another one forks. Its children, in which the
- * thread is missing, open a channel of their own. The first channel is opened alone: librdmacm then takes a lock of its
- * own, which a child of a fork does not get back. */
+ * thread is missing, open a channel, too. The first channel is opened alone: librdmacm then takes a
+ * lock that a child of a fork does not get back. */
 #include <pthread.h>
 #include <rdma/rdma_cma.h>
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
 /* A process says a number as its own that another one has here, as a process of another container does; that other one
- * is stopped by a debugger. The first takes nothing any more, as its helper stands still in a signal handler, and a
+ * is stopped by a debugger. The first takes nothing any more, as its helper stays in a signal handler, and a
  * third process writes to it: the WRITE ends when the library's patience with it is over, after half a minute. */
 #include <dirent.h>
 #include <signal.h>

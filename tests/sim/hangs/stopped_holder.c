@@ -1,5 +1,5 @@
-/* Two processes open the device at the same time. One stands still from a signal on, like a process that a debugger
- * stops. The other one may be refused, but not stand still, too. Both capture into one file. */
+/* Two processes open the device at the same time. One stops at a signal, like a process that a debugger
+ * stops. The other one may be refused, but does not stop, too. Both capture into one file. */
 #include <infiniband/verbs.h>
 #include <signal.h>
 #include <stdbool.h>
