@@ -7,8 +7,10 @@ HEAD = f"""{HEADING}
 
 Races of other projects in their unchanged sources, with small programs of ours that use them ([how](../how-to/sim.md)).
 *Found*: in so many of 100 seeds of the sources before the mend. *Repeats*: so many runs of the first such seed were
-equal in decisions, output and outcome. *Turns*: so many are left after `--shrink`; so many replays of these were equal.
-*With the mend*: found in so many seeds. `make sim-races CHECKOUTS=DIRECTORY` makes this section; stopped, it goes on.
+equal in decisions, output and outcome. *Turns*: so many are left after `--shrink`, of the first seeds until one has at
+most 6; so many replays of that file were equal. *With the mend*: found in so many seeds; *stopped*: so many runs did
+not end in 120 s of real time on a machine that had a load of 20 to 30, and show nothing. `make sim-races
+CHECKOUTS=DIRECTORY` makes this section; stopped, it goes on.
 
 | mend | what races | found | repeats | turns; replays | with the mend |
 |---|---|---|---|---|---|
