@@ -1,5 +1,6 @@
 /* Where the threads of another process are seen. */
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -21,6 +22,15 @@
 #include "base/testing/patience.h"
 #include "ipc/peer_threads.h"
 
+enum { COMPUTES = 1, LOOKS = 2 }; /* priorities: who looks, and who dozes, waits for nobody who computes */
+
+/* Programs of this machine take the processor from a thread that has no priority of this kind. Where the kernel refuses
+ * it, a test waits longer for a moment in which two threads run. */
+static void take_priority(int priority)
+{
+    sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){priority});
+}
+
 static pid_t start(void (*what)(void))
 {
     pid_t child = fork();
@@ -41,6 +51,12 @@ static void spin(void)
 {
     for (volatile uint64_t i = 0;; i++)
         ;
+}
+
+static void compute(void)
+{
+    take_priority(COMPUTES);
+    spin();
 }
 
 static void sleep_long(void)
@@ -96,16 +112,18 @@ static bool is_seen_in_user_mode(pid_t child, int looks)
     return seen;
 }
 
-/* A look fails where the child is not on a processor meanwhile, which is the rule on a busy machine. */
+/* A look fails where the child is not on a processor meanwhile. */
 static bool comes_to_be_seen(pid_t child)
 {
     bool seen = false;
     struct timespec start, now;
+    take_priority(LOOKS);
     clock_gettime(CLOCK_MONOTONIC, &start);
     do {
         seen = is_seen_in_user_mode(child, 10);
         clock_gettime(CLOCK_MONOTONIC, &now);
     } while (!seen && (double)(now.tv_sec - start.tv_sec) < PATIENCE_SECONDS);
+    sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
     return seen;
 }
 
@@ -125,12 +143,13 @@ static void spin_beside_one_that_sleeps(void)
 {
     pthread_t thread;
     pthread_create(&thread, NULL, sleep_in_a_thread, NULL);
-    spin();
+    compute();
 }
 
 /* Sleeps as a thread does that waits for a lock. */
 static void *doze_in_a_thread(void *argument)
 {
+    take_priority(LOOKS);
     while (!argument)
         nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
     return NULL;
@@ -140,7 +159,7 @@ static void spin_beside_one_that_dozes(void)
 {
     pthread_t thread;
     pthread_create(&thread, NULL, doze_in_a_thread, NULL);
-    spin();
+    compute();
 }
 
 static void spin_in_two_threads(void)
@@ -152,7 +171,7 @@ static void spin_in_two_threads(void)
 
 static void who_computes_is_seen_in_user_mode(void **state)
 {
-    void (*const these[])(void) = {spin, spin_beside_one_that_sleeps, spin_beside_one_that_dozes};
+    void (*const these[])(void) = {compute, spin_beside_one_that_sleeps, spin_beside_one_that_dozes};
     for (unsigned i = 0; i < 3; i++) {
         pid_t child = start(these[i]);
         assert_true(comes_to_be_seen(child));
