@@ -71,6 +71,12 @@ def the_clock_and_chance_are_those_of_the_seed():
     assert first == again != other and first.startswith(b"2 1767225600 "), (first, other)
 
 
+def the_time_stamp_counter_is_the_clock_or_the_run_says_so():
+    needs_simulated_runs()
+    one, other = (_sim(THREADS, "counter") for _ in range(2))
+    assert (one.stdout == other.stdout) != (b"catch reads of the time stamp counter" in b" ".join(one.stderr.split())), (told(one), told(other))
+
+
 def a_race_that_passes_outside_fails_by_seed():
     needs_simulated_runs()
     failed = [seed for seed in range(40) if softverbs("sim", "--seed", str(seed), "--", THREADS, "race").returncode == 1]

@@ -583,6 +583,16 @@ static int use_chance(char **words)
     return 0;
 }
 
+/* --- counter: reads the time stamp counter */
+
+static int read_counter(char **words)
+{
+#ifdef __x86_64__
+    printf("%llu\n", (unsigned long long)__builtin_ia32_rdtsc());
+#endif
+    return 0;
+}
+
 int main(int count_of_words, char **words)
 {
     static const struct {
@@ -605,7 +615,8 @@ int main(int count_of_words, char **words)
                     {"closed", close_timer},
                     {"killed", kill_group},
                     {"messages", receive_messages},
-                    {"faults", use_wrong_addresses}};
+                    {"faults", use_wrong_addresses},
+                    {"counter", read_counter}};
     for (size_t i = 0; count_of_words > 1 && i < sizeof programs / sizeof *programs; i++)
         if (!strcmp(programs[i].word, words[1]))
             return programs[i].run(words + 2);
