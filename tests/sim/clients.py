@@ -1,5 +1,9 @@
 """The clients that run under softverbs sim, for the test of `make check` and for `make sim-seeds`."""
+import os
 from typing import NamedTuple
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BUILD = os.path.abspath(os.environ.get("SOFTVERBS_BUILD", os.path.join(HERE, "../../build")))
 
 
 class Client(NamedTuple):
@@ -11,6 +15,7 @@ class Client(NamedTuple):
     checked: bool = False
     note: str = ""  # why some seeds fail
     options: tuple = ()  # of sim: UCX computes for longer than 20 ms when it begins
+    made: tuple = ()  # what makes its program
 
 
 def _pair(*words):
@@ -25,6 +30,7 @@ def _perftest(tool, *more):
     return Client(tool + "".join(f" {each}" for each in more), _pair(tool, "-x", "0", "-F", "-n", "50", *more), 130, 100)
 
 
+RING = f"{BUILD}/sim-ring"
 PING_PONG = ("-g", "0", "-n", "50")
 
 CLIENTS = (
@@ -45,4 +51,8 @@ CLIENTS = (
     Client("fi_pingpong", _roles("fi_pingpong -p verbs -e msg -I 20 -S 1024", "fi_pingpong -p verbs -e msg -I 20 -S 1024 127.0.0.1"), 1000, 100),
     Client("ucx_perftest", _roles("env UCX_TLS=rc ucx_perftest -t tag_lat -n 50", "env UCX_TLS=rc ucx_perftest -t tag_lat -n 50 127.0.0.1"), 200, 100,
            options=("--patience", "5000")),
+    Client("mpirun (Open MPI, UCX)",
+           ("env", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "UCX_TLS=rc", "mpirun.openmpi", "--oversubscribe", "-n", "2", "--mca", "pml", "ucx", RING),
+           200, 100, options=("--patience", "5000"), made=("mpicc.openmpi", os.path.join(HERE, "ring.c"), "-o", RING)),
+    Client("pytest with pyverbs", ("/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", os.path.join(HERE, "pair_pytest.py")), 200, 100),
 )

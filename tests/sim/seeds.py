@@ -4,8 +4,8 @@
     seeds.py [WORDS]    the clients whose names hold the words
 
 For each client of clients.py: its seeds, which must all end with 0, and one seed again and again, whose decisions and output must be the
-same each time. Half of these run as the user nobody without new privileges, where this is root. BESIDE=20 runs so many busy processes
-beside them. The results are in the build directory."""
+same each time. Half of these run as the user nobody without new privileges, where this is root. BESIDE=20 runs so many busy processes of
+the least priority beside them. The results are in the build directory."""
 import contextlib
 import datetime
 import json
@@ -17,9 +17,8 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "../clients")]
-from clients import CLIENTS
+from clients import BUILD, CLIENTS
 
-BUILD = os.path.abspath(os.environ.get("SOFTVERBS_BUILD", os.path.join(HERE, "../../build")))
 PAGE = os.path.join(HERE, "../../docs/evidence/sim.md")
 MEMORY = os.path.join(BUILD, "sim-seeds.json")
 CHUNK, SEED = 100, "7"
@@ -96,7 +95,7 @@ def _write(memory, beside):
 
 @contextlib.contextmanager
 def _load(count):
-    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    busy = [subprocess.Popen(["nice", "-n", "19", sys.executable, "-c", "while True: pass"]) for _ in range(count)]
     try:
         yield
     finally:
@@ -113,6 +112,8 @@ def main(words):
             memory = json.load(file)
     chosen = [client for client in CLIENTS if words in client.name]
     for client in chosen:
+        if client.made:
+            subprocess.run(client.made, check=True)
         memory.setdefault(client.name, {"seeds": 0, "failures": 0, "failed": [], "repeats": 0, "kinds": {}})
     with _load(beside):
         for step in (_run_seeds, _run_repeat):

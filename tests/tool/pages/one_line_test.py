@@ -76,7 +76,7 @@ def _compile(entry, source, shadow, output):
     """Compiles as the build does, but with the list in `shadow` before all others."""
     words = shlex.split(re.sub(r" -M(D|[FQ] \S+)| -[co] \S+", "", entry["command"]))
     first = next(at for at, word in enumerate(words) if word.startswith("-I"))
-    subprocess.run([*words[:first], f"-I{shadow}", *words[first:], "-O1", "-fno-lto", "-c", source, "-o", output], cwd=entry["directory"], check=True)
+    subprocess.run([*words[:first], f"-I{shadow}", *words[first:], "-O0", "-g0", "-U_FORTIFY_SOURCE", "-fno-lto", "-c", source, "-o", output], cwd=entry["directory"], check=True)
 
 
 def _add(place, path, behind, lines):
