@@ -240,8 +240,15 @@ static void on_dropped(struct engine_owner *owner, const struct packet *packet, 
     REPLAY_EXPECT(queue_of(owner), DROPPED, packet->opcode, packet->psn, reason);
 }
 
-const struct owner_operations replay_operations = {RECORD_OPERATIONS};
-const struct owner_operations replay_operations_of_xrc = {RECORD_OPERATIONS, .select_srq = on_select_srq};
+/* No initiator of DC is recorded, so only a file that is wrong has work of one. */
+static bool on_reaches(struct engine_owner *owner, struct send_wqe *work)
+{
+    return true;
+}
+
+const struct owner_operations replay_operations = {RECORD_OPERATIONS, .reaches = on_reaches};
+const struct owner_operations replay_operations_of_xrc = {
+    RECORD_OPERATIONS, .reaches = on_reaches, .select_srq = on_select_srq};
 
 /* The `pull` of a payload: succeeds, or fails, as when it was recorded; it stores nothing. */
 static bool store(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)

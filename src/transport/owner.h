@@ -99,6 +99,10 @@ struct owner_operations {
     /* Reports an event of events/events.def, with its fields. May be NULL. */
     void (*note)(struct engine_owner *, enum event, uint64_t a, uint64_t b);
 
+    /* DC: returns true if the connection leads to the receiver of this work, whose responder it sets. Otherwise the
+     * work waits until the owner has connected and transmits again. Called only for WORK_ADDRESSED. */
+    bool (*reaches)(struct engine_owner *, struct send_wqe *);
+
     /* SRD: gives the engine memory of this size, all zeroes, until it is reset or gone. NULL: there is none; the first
      * request always gets its memory (engine_first_room). */
     void *(*room)(struct engine_owner *, size_t size);

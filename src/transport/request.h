@@ -6,6 +6,10 @@
 
 enum { MESSAGE_CLOSED = 0xff }; /* no message is open; in place of the operation that began one */
 
+/* In work->opcode of a SEND or WRITE that the program has given in the form of an adapter: the engines do it like all
+ * others, and its completion says so. */
+enum { WORK_IN_FORM = 1 << 5 };
+
 enum { ATOMIC_LENGTH = 8 }; /* bytes that an atomic, or an atomic WRITE, changes */
 
 enum request_class {

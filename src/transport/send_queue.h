@@ -8,14 +8,18 @@
 #include "base/nanos.h"
 
 enum { WORK_INTO_RECEIVE = 1 << 7 }; /* in work->flags: a READ with the SGEs of a receive */
+enum { WORK_ADDRESSED = 1 << 6 };    /* in work->flags: it names its receiver; see owner_operations.reaches */
 enum { WORK_SCRIPTED = 1 << 7 };     /* in work->opcode; see send_wqe_is_scripted */
+
+/* Operations of vendors, in work->opcode: the owner executes them in their turn, and they send no packet. */
+enum { WORK_VENDOR_CONFIGURE = 11, WORK_VENDOR_COPY = 12 };
 
 /* A posted work request. The owner fills the first part, which never changes afterwards, so that a packet is a function
  * of (work, PSN) and a retry is the same call as the first transmission. The requester keeps the second part. */
 struct send_wqe {
     uint64_t id;
     uint8_t opcode;     /* enum ibv_wr_opcode, and WORK_SCRIPTED */
-    uint8_t flags;      /* enum ibv_send_flags, and WORK_INTO_RECEIVE */
+    uint8_t flags;      /* enum ibv_send_flags, WORK_INTO_RECEIVE, WORK_ADDRESSED */
     uint8_t sge_count;  /* 0 when INLINE */
     uint32_t length;    /* bytes of the message (of all SGEs, or inline) */
     uint32_t immediate; /* network order; or the key to invalidate, host order */
@@ -24,10 +28,10 @@ struct send_wqe {
     uint64_t compare_or_add; /* a flush: bytes of the range, 32 bits */
     uint64_t swap; /* a flush: placement, selectivity << 8; SRD: the receiver's address, which the owner numbers */
     const void *address;  /* only the owner's: UD's address handle, BIND_MW's window */
-    uint32_t remote_qp;   /* UD, SRD */
-    uint32_t remote_qkey; /* UD, SRD */
-    uint32_t remote_srq;  /* XRC */
-    uint32_t owner_value; /* only the owner's: for example an index of parameters of a local operation */
+    uint32_t remote_qp;   /* UD, SRD, DC */
+    uint32_t remote_qkey; /* UD, SRD; DC: the lower half of the access key, */
+    uint32_t remote_srq;  /* XRC; DC: the responder */
+    uint32_t owner_value; /* only the owner's: for example an index of parameters of a local operation; DC: the upper */
 
     /* the requester's part */
     union {

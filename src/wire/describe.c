@@ -66,6 +66,14 @@ static void put_srd(struct line *line, const struct packet *packet, uint32_t fla
         line_number(line, "status", packet->srd.floor);
 }
 
+static void put_dc(struct line *line, const struct packet *packet)
+{
+    line_hex(line, "key", packet->dc.key);
+    line_number(line, "first_psn", packet->dc.psn);
+    line_number(line, "turn", packet->dc.turn);
+    line_number(line, op_operation(packet->opcode) == OPERATION_HELLO ? "segment" : "status", packet->dc.segment);
+}
+
 static void put_target(struct line *line, const struct packet *packet, uint32_t flags)
 {
     if (flags & OP_XRCETH)
@@ -76,6 +84,8 @@ static void put_target(struct line *line, const struct packet *packet, uint32_t 
     }
     if (flags & OP_SRDETH)
         put_srd(line, packet, flags);
+    if (flags & OP_DCETH)
+        put_dc(line, packet);
     if (flags & OP_FETH)
         put_feth(line, packet);
     if (flags & (OP_RETH | OP_ATOMICETH)) {

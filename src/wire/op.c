@@ -13,6 +13,7 @@ enum { /* bytes on the wire (IBA chapter 9, RoCEv2 annex A17.9.3) */
        IETH = 4,
        CNP_RESERVED = 16,
        SRDETH = 16,
+       DCETH = 16,
 };
 
 enum { ONLY = OP_START | OP_END };
@@ -22,7 +23,7 @@ enum { ONLY = OP_START | OP_END };
     (BTH + IF(flags, OP_XRCETH, XRCETH) + IF(flags, OP_DETH, DETH) + IF(flags, OP_FETH, FETH) +                        \
      IF(flags, OP_RETH, RETH) + IF(flags, OP_ATOMICETH, ATOMICETH) + IF(flags, OP_AETH, AETH) +                        \
      IF(flags, OP_ATOMICACKETH, ATOMICACKETH) + IF(flags, OP_IMMDT, IMMDT) + IF(flags, OP_IETH, IETH) +                \
-     IF(flags, OP_CNP, CNP_RESERVED) + IF(flags, OP_SRDETH, SRDETH))
+     IF(flags, OP_CNP, CNP_RESERVED) + IF(flags, OP_SRDETH, SRDETH) + IF(flags, OP_DCETH, DCETH))
 
 /* An operation of a service. `every` is the header that all requests of the service carry: no header, a DETH or an
  * XRCETH. */
@@ -63,6 +64,8 @@ enum { ONLY = OP_START | OP_END };
 /* Each packet says by itself where it belongs, so the packets of a message may arrive in any order. */
 #define SRD(operation, flags) OP(SRD, operation, OP_DETH | OP_SRDETH, ONLY | (flags))
 
+#define DC(operation, flags) OP(DC, operation, OP_DETH | OP_DCETH, ONLY | (flags))
+
 const struct op op_table[256] = {
     SENDS_AND_WRITES(RC, 0),
     RELIABLE(RC, 0),
@@ -80,5 +83,7 @@ const struct op op_table[256] = {
     SRD(ACKNOWLEDGE, OP_RESPONSE | OP_PAYLOAD),
     SRD(HELLO, 0),
     SRD(WELCOME, OP_RESPONSE),
+    DC(HELLO, 0),
+    DC(WELCOME, OP_RESPONSE),
     [SERVICE_CNP << 5 | 1] = {"CNP", OP_CNP | ONLY, HEADERS(OP_CNP)},
 };

@@ -13,6 +13,7 @@ enum service {
     SERVICE_CNP = 4,
     SERVICE_XRC = 5,
     SERVICE_SRD = 6, /* of the numbers for manufacturers: EFA's reliable datagrams, whose format is softverbs' own */
+    SERVICE_DC = 7, /* of these, too: how a dynamically connected queue pair connects; it then sends by XRC's packets */
 };
 
 enum operation {
@@ -39,8 +40,8 @@ enum operation {
     OPERATION_FETCH_ADD = 20,
     OPERATION_SEND_LAST_INVALIDATE = 22,
     OPERATION_SEND_ONLY_INVALIDATE = 23,
-    OPERATION_HELLO = 24,   /* SRD: asks the receiver to know a flow */
-    OPERATION_WELCOME = 25, /* SRD: the answer */
+    OPERATION_HELLO = 24,   /* SRD: asks the receiver to know a flow; DC: a connection */
+    OPERATION_WELCOME = 25, /* the answer */
     OPERATION_FLUSH = 28,
     OPERATION_ATOMIC_WRITE = 29,
 };
@@ -68,6 +69,7 @@ enum op_flags {
     OP_FLUSH = 1 << 18,  /* answered when earlier writes are placed (annex A19) */
     OP_CNP = 1 << 19,    /* sixteen reserved bytes follow the BTH (RoCEv2 annex, A17.9.3) */
     OP_SRDETH = 1 << 20, /* a flow and a number in it (packet.h) */
+    OP_DCETH = 1 << 21,  /* a connection (packet.h) */
 };
 
 struct op {

@@ -68,6 +68,20 @@ struct srd_header {
     uint32_t floor;  /* all numbers before it have ended at the sender; of an answer without payload: the status */
 };
 
+/* DC: the initiator asks the target for a responder, which then takes its requests. */
+struct dc_header {
+    uint64_t key;     /* the target's access key */
+    uint32_t psn;     /* of the first request */
+    uint16_t turn;    /* how often the initiator has asked; the answer repeats it */
+    uint16_t segment; /* payload bytes of each packet but the last; of the answer: enum dc_status */
+};
+
+enum dc_status {
+    DC_WELCOME,
+    DC_WRONG_KEY,
+    DC_ENDED, /* a responder that was welcome has ended; `psn`: of the first request that it did not take */
+};
+
 struct packet {
     union {
         uint32_t bth[3];
@@ -86,6 +100,7 @@ struct packet {
             uint64_t compare;     /* AtomicETH */
         };
         struct srd_header srd; /* SRDETH */
+        struct dc_header dc;   /* DCETH; the answer's `srq` of XRCETH is in `qkey`: the number of the responder */
     };
     uint64_t original; /* AtomicAckETH */
     uint32_t rkey;     /* RETH, AtomicETH */

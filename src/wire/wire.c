@@ -64,6 +64,13 @@ static inline uint8_t *encode_target(const struct packet *packet, uint32_t flags
         bytes_put32(to + 12, packet->srd.floor);
         to += 16;
     }
+    if (flags & OP_DCETH) {
+        bytes_put64(to, packet->dc.key);
+        bytes_put32(to + 8, packet->dc.psn);
+        bytes_put16(to + 12, packet->dc.turn);
+        bytes_put16(to + 14, packet->dc.segment);
+        to += 16;
+    }
     if (flags & OP_FETH) {
         bytes_put32(to, (packet->selectivity & 3u) << 4 | (packet->placement & 15));
         to += 4;
@@ -147,6 +154,13 @@ static inline const uint8_t *decode_target(const uint8_t *from, uint32_t flags, 
         packet->srd.cookie = bytes_get32(from + 4);
         packet->srd.number = bytes_get32(from + 8);
         packet->srd.floor = bytes_get32(from + 12);
+        from += 16;
+    }
+    if (flags & OP_DCETH) {
+        packet->dc.key = bytes_get64(from);
+        packet->dc.psn = bytes_get32(from + 8);
+        packet->dc.turn = bytes_get16(from + 12);
+        packet->dc.segment = bytes_get16(from + 14);
         from += 16;
     }
     if (flags & OP_FETH) {

@@ -93,6 +93,8 @@ static const struct {
     {"SRD ACKNOWLEDGE", 0xd1, 36},
     {"SRD HELLO", 0xd8, 36},
     {"SRD WELCOME", 0xd9, 36},
+    {"DC HELLO", 0xf8, 36},
+    {"DC WELCOME", 0xf9, 36},
 };
 
 enum { SPECIFIED = sizeof(specified) / sizeof(*specified) };
@@ -126,12 +128,17 @@ static const struct packet full = {
 static const struct srd_header srd = {
     .epoch = 0xc1c2c3c4, .cookie = 0xd1d2d3d4, .number = 0xe1e2e3e4, .floor = 0xf1f2f3f4};
 
+static const struct dc_header dc = {
+    .key = 0x0102030405060708, .psn = 0x00111213, .turn = 0x2122, .segment = 0x3132};
+
 static unsigned encode_as(uint8_t opcode, uint8_t *to)
 {
     struct packet packet = full;
     packet.opcode = opcode;
     if (op_service(opcode) == SERVICE_SRD)
         packet.srd = srd;
+    if (op_service(opcode) == SERVICE_DC)
+        packet.dc = dc;
     memset(to, 0xee, WIRE_HEADERS_MAX);
     return wire_encode(&packet, to);
 }
@@ -188,6 +195,18 @@ static void each_packet_of_srd_has_its_flow_and_number(void **state)
     expect_bytes(0xd1, DETH_BYTES SRDETH_BYTES);
     expect_bytes(0xd8, DETH_BYTES SRDETH_BYTES);
     expect_bytes(0xd9, DETH_BYTES SRDETH_BYTES);
+}
+
+static void a_connection_of_dc_has_its_key_and_first_psn(void **state)
+{
+    uint8_t bytes[WIRE_HEADERS_MAX];
+    struct packet got;
+    unsigned headers, pad;
+    for (unsigned opcode = 0xf8; opcode <= 0xf9; opcode++) {
+        expect_bytes((uint8_t)opcode, DETH_BYTES "\1\2\3\4\5\6\7\10\0\x11\x12\x13\x21\x22\x31\x32");
+        assert_int_equal(wire_decode(bytes, encode_as((uint8_t)opcode, bytes), &got, &headers, &pad), WIRE_FINE);
+        assert_memory_equal(&got.dc, &dc, sizeof dc);
+    }
 }
 
 static void the_header_of_srd_is_read_as_it_was_written(void **state)
@@ -447,6 +466,22 @@ static void a_description_of_srd_names_flow_number_and_status(void **state)
                         "SRD WELCOME qp 0x11 psn 5 qkey 0x7 from 0x12 epoch 0xa cookie 0xb number 5");
 }
 
+static void a_description_of_dc_names_key_and_turn(void **state)
+{
+    struct packet packet = {.opcode = 0xf8,
+                            .pkey = 0xffff,
+                            .destination = 0x11,
+                            .source = 0x12,
+                            .dc = {.key = 0xabc, .psn = 7, .turn = 3, .segment = 1024}};
+    char line[256];
+    assert_string_equal(wire_describe(&packet, line, sizeof(line)),
+                        "DC HELLO qp 0x11 psn 0 qkey 0x0 from 0x12 key 0xabc first_psn 7 turn 3 segment 1024");
+    packet.opcode = 0xf9;
+    packet.dc.segment = DC_WRONG_KEY;
+    assert_string_equal(wire_describe(&packet, line, sizeof(line)),
+                        "DC WELCOME qp 0x11 psn 0 qkey 0x0 from 0x12 key 0xabc first_psn 7 turn 3 status 1");
+}
+
 static void a_description_is_cut_where_the_room_ends(void **state)
 {
     for (unsigned i = 0; i < SPECIFIED; i++) {
@@ -497,6 +532,8 @@ TESTS(c9_2_1_the_table_has_what_the_specification_lists_and_no_more,
       random_bytes_give_a_fault_or_a_packet_that_encodes_again,
       a_description_names_what_the_packet_has,
       a_description_of_srd_names_flow_number_and_status,
+      a_connection_of_dc_has_its_key_and_first_psn,
+      a_description_of_dc_names_key_and_turn,
       a_description_is_cut_where_the_room_ends,
       every_fault_has_a_phrase_of_its_own,
       c9_7_1_sequence_numbers_compare_across_the_wrap)

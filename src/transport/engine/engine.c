@@ -4,6 +4,7 @@
 
 #include "transport/rc/completer.h"
 #include "transport/rc/direct.h"
+#include "transport/rc/fail.h"
 #include "transport/rc/lend.h"
 #include "transport/rc/requester.h"
 #include "transport/request.h"
@@ -272,6 +273,11 @@ void engine_flush(struct engine *engine)
         rc_flush(&engine->rc);
     else
         engine->operations->flush(&engine->unreliable);
+}
+
+void engine_refuse(struct engine *engine, enum ibv_wc_status status, enum reason reason)
+{
+    fail_requester(&engine->rc, status, reason);
 }
 
 void engine_reset(struct engine *engine)

@@ -24,7 +24,7 @@
  *             and its decisions           engine_initialize, _initialize_raw, _configure, _allow_direct,
  *                                         _allow_direct_above, _allow_references, _keep_responses, _start_receiving,
  *                                         _start_transmitting, _drain, _resume, _flush, _reset; XRC: _lend,
- *                                         _take_over, _reclaim; SRD: _forget_address
+ *                                         _take_over, _reclaim; SRD: _forget_address; DC: _refuse
  *
  * All else only reads.
  *
@@ -251,6 +251,10 @@ void engine_resume(struct engine *);
 /* Moves the engine to the error state for the owner: everything outstanding is flushed. Does not call owner->failed. */
 void engine_flush(struct engine *);
 
+/* DC: ends the oldest work, which has not begun, with this error, and flushes the rest: its receiver can't be reached.
+ */
+void engine_refuse(struct engine *, enum ibv_wc_status, enum reason);
+
 /* Returns to the state after engine_initialize, but with its settings: all work is forgotten, and not completed. */
 void engine_reset(struct engine *);
 
@@ -333,6 +337,12 @@ static inline uint32_t engine_expected_psn(const struct engine *engine)
 static inline uint32_t engine_next_psn(const struct engine *engine)
 {
     return engine->rc.requester.next_psn;
+}
+
+/* The PSN of the oldest packet that is not acknowledged; if all are, the next one. */
+static inline uint32_t engine_acked_psn(const struct engine *engine)
+{
+    return engine->rc.requester.acked_psn;
 }
 
 static inline uint32_t engine_sent_psn(const struct engine *engine)

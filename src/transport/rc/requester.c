@@ -238,7 +238,7 @@ void requester_rto_expired(struct rc *rc, nanos now)
 /* Returns true if work that has no PSN yet may be begun now. max_rd_atomic throttles READs and atomics; if it is 0,
  * they begin and end with an error. Local work waits for all work before it, as it may take away memory that a repeat
  * of that needs. */
-static bool may_begin(const struct rc *rc, const struct send_wqe *work)
+static bool may_begin(const struct rc *rc, struct send_wqe *work)
 {
     const struct requester *requester = &rc->requester;
     enum request_class class = request_kind(work)->class;
@@ -248,6 +248,8 @@ static bool may_begin(const struct rc *rc, const struct send_wqe *work)
         return false;
     if (class == REQUEST_LOCAL)
         return requester->queue.next == requester->queue.head;
+    if (work->flags & WORK_ADDRESSED && !rc->owner->operations->reaches(rc->owner, work))
+        return false;
     if (work->flags & IBV_SEND_FENCE && requester->reads)
         return false;
     return class < REQUEST_READ || !rc->settings.max_rd_atomic || requester->reads < rc->settings.max_rd_atomic;
@@ -274,7 +276,7 @@ bool requester_ready(const struct rc *rc)
         return requester->probing;
     if (requester->queue.next == requester->queue.tail)
         return false;
-    const struct send_wqe *work = send_queue_at(&requester->queue, requester->queue.next);
+    struct send_wqe *work = send_queue_at(&requester->queue, requester->queue.next);
     return (work->started || may_begin(rc, work)) && is_window_open(rc, work);
 }
 
@@ -429,7 +431,8 @@ static inline bool is_single_ready(const struct rc *rc, const struct send_wqe *w
     bool fits = work->length <= settings->segment && work->length <= settings->max_message &&
                 !(settings->reference_segment && work->length >= settings->reference_from);
     return (class == REQUEST_SEND || class == REQUEST_WRITE) && !work->started && fits &&
-           !(work->flags & IBV_SEND_FENCE) && !(unlikely(settings->direct) && is_the_owners(rc, work)) &&
+           !(work->flags & (IBV_SEND_FENCE | WORK_ADDRESSED)) &&
+           !(unlikely(settings->direct) && is_the_owners(rc, work)) &&
            psn_add(requester->next_psn, -requester->acked_psn) < requester->congestion.window;
 }
 

@@ -435,6 +435,38 @@ static void a14_3_an_xrc_request_names_its_receive_queue(void **state)
     ends(rig, id, IBV_WC_SUCCESS);
 }
 
+/* Work before it, for the receiver to which the owner is connected, is sent at once. */
+static void work_waits_until_its_receiver_is_reached(void **state)
+{
+    struct rig *rig = *state;
+    rig->engine.rc.settings.service = SERVICE_XRC;
+    rig->reached = 0x33;
+    uint64_t first = post(rig, .opcode = IBV_WR_SEND, .receiver = 0x33);
+    uint64_t second = post(rig, .opcode = IBV_WR_SEND, .receiver = 0x44);
+    assert_int_equal(sends(rig, SEND_ONLY, RIG_OURS)->srq, 0x33);
+    is_silent(rig);
+    is_acknowledged(rig, RIG_OURS);
+    ends(rig, first, IBV_WC_SUCCESS);
+    is_silent(rig);
+    rig->reached = 0x44;
+    assert_int_equal(sends(rig, SEND_ONLY, RIG_OURS + 1)->srq, 0x44);
+    is_acknowledged(rig, RIG_OURS + 1);
+    ends(rig, second, IBV_WC_SUCCESS);
+}
+
+static void work_whose_receiver_is_not_reached_fails_with_the_rest(void **state)
+{
+    struct rig *rig = *state;
+    rig->reached = 0x33;
+    uint64_t first = post(rig, .opcode = IBV_WR_RDMA_WRITE, .length = 8, .receiver = 0x44);
+    uint64_t second = post(rig, .opcode = IBV_WR_SEND, .receiver = 0x33);
+    is_silent(rig);
+    engine_refuse(&rig->engine, IBV_WC_REM_ACCESS_ERR, REASON_REMOTE_ACCESS);
+    ends(rig, first, IBV_WC_REM_ACCESS_ERR);
+    ends(rig, second, IBV_WC_WR_FLUSH_ERR);
+    assert_int_equal(rig->failures, 1);
+}
+
 static void work_waits_until_the_queue_pair_may_send(void **state)
 {
     struct rig *rig = *state;
@@ -518,6 +550,8 @@ TESTS_OF(script, c9_7_2_a_short_send_is_one_packet_and_ends_with_its_ack,
                  an_idle_queue_is_drained_at_once,
                  draining_repeats_what_was_lost,
                  a14_3_an_xrc_request_names_its_receive_queue,
+                 work_waits_until_its_receiver_is_reached,
+                 work_whose_receiver_is_not_reached_fails_with_the_rest,
                  work_waits_until_the_queue_pair_may_send,
                  reset_forgets_everything_but_the_settings,
                  c9_7_1_less_than_half_of_the_psns_are_in_flight)

@@ -100,6 +100,12 @@ static enum ibv_wc_status on_local_operation(struct engine_owner *owner, const s
     return rig->local_status;
 }
 
+static bool on_reaches(struct engine_owner *owner, struct send_wqe *work)
+{
+    work->remote_srq = work->remote_qp;
+    return work->remote_qp == rig_of(owner)->reached;
+}
+
 static void on_failed(struct engine_owner *owner, bool sqe)
 {
     rig_of(owner)->failures++;
@@ -144,6 +150,7 @@ static const struct owner_operations operations = {
     .remote_memory = on_remote_memory,
     .invalidate = on_invalidate,
     .local_operation = on_local_operation,
+    .reaches = on_reaches,
     .failed = on_failed,
     .event = on_event,
     .dropped = on_dropped,
@@ -241,7 +248,7 @@ uint64_t rig_post(struct rig *rig, struct rig_work wanted)
     memset(work, 0, sizeof(*work));
     work->id = ++rig->next_id;
     work->opcode = wanted.opcode;
-    work->flags = wanted.flags;
+    work->flags = (uint8_t)(wanted.flags | (wanted.receiver ? WORK_ADDRESSED : 0));
     work->length = wanted.length;
     work->immediate = wanted.immediate;
     work->rkey = wanted.rkey;
@@ -249,7 +256,7 @@ uint64_t rig_post(struct rig *rig, struct rig_work wanted)
     work->compare_or_add = wanted.compare_or_add;
     work->swap = wanted.swap;
     work->remote_srq = wanted.srq;
-    work->remote_qp = RIG_PEER;
+    work->remote_qp = wanted.receiver ? wanted.receiver : RIG_PEER;
     work->remote_qkey = wanted.qkey ? wanted.qkey : RIG_QKEY;
     if (wanted.flags & IBV_SEND_INLINE)
         memcpy(work->inline_data, rig->memory + wanted.at, wanted.length);

@@ -69,6 +69,7 @@ struct rig {
     nanos now;
     nanos told;        /* when the engine wants engine_expire: as it reported by itself, or on a query after a wait */
     bool deregistered; /* no key exists any more */
+    uint32_t reached;  /* DC: the receiver to which the owner is connected */
     bool looks_inside; /* a receive is chosen by the first byte of the message */
     struct packet out; /* the last packet transmitted */
     struct iovec pieces[PAYLOAD_PIECES_MAX];
@@ -97,6 +98,7 @@ struct rig_work {
     uint32_t srq;
     uint32_t sge_count; /* spread over this many elements; default 1 */
     uint32_t qkey;      /* UD; default RIG_QKEY */
+    uint32_t receiver;  /* DC */
 };
 
 /* A packet from the peer: `bytes` of payload, each `fill`. `broken`: the payload can't be fetched. */
