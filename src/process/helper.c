@@ -393,7 +393,11 @@ static void *help(void *argument)
  * the stack, too: if they do not fit into the small one, the helper gets the default. */
 static int helper_create(struct process *process)
 {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    enum { STACK = 1 << 20 };
+#else
     enum { STACK = 256 << 10 };
+#endif
     pthread_attr_t small;
     pthread_attr_init(&small);
     int error = pthread_attr_setstacksize(&small, STACK);

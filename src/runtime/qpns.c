@@ -19,6 +19,7 @@ struct number_block {
     TAILQ_ENTRY(number_block) next;
     _Atomic(void *) objects[NODE_BLOCK];
     atomic_bool known[NODE_BLOCK]; /* an object had the number, or qpns_is_strange was called for it */
+    bool reserved[NODE_BLOCK];     /* qpns_reserve */
 };
 
 typedef _Atomic(struct number_block *) block_slot;
@@ -84,7 +85,8 @@ void qpns_close(struct qpn_table *table)
     table->closed = true;
 }
 
-int qpns_enter(struct node *node, struct qpn_table *table, void *object, uint32_t *number)
+/* Takes a free number of the first block that has one. */
+static int take_number(struct node *node, struct qpn_table *table, struct number_block **of, uint32_t *number)
 {
     if (table->closed)
         return refuse(ENODEV, REASON_FORKED, "a queue pair, work queue or XRC shared receive queue");
@@ -92,11 +94,10 @@ int qpns_enter(struct node *node, struct qpn_table *table, void *object, uint32_
     if (error)
         return error;
     struct number_block *block = TAILQ_FIRST(&table->free);
-    while (atomic_load(&block->objects[block->cursor % NODE_BLOCK]))
+    while (atomic_load(&block->objects[block->cursor % NODE_BLOCK]) || block->reserved[block->cursor % NODE_BLOCK])
         block->cursor++;
-    *number = block->first + block->cursor % NODE_BLOCK;
-    atomic_store(&block->known[block->cursor % NODE_BLOCK], true);
-    atomic_store(&block->objects[block->cursor++ % NODE_BLOCK], object);
+    *of = block;
+    *number = block->first + block->cursor++ % NODE_BLOCK;
     if (++block->used == NODE_BLOCK) {
         TAILQ_REMOVE(&table->free, block, next);
         TAILQ_INSERT_TAIL(&table->full, block, next);
@@ -104,14 +105,50 @@ int qpns_enter(struct node *node, struct qpn_table *table, void *object, uint32_
     return 0;
 }
 
-void qpns_remove(struct qpn_table *table, uint32_t number)
+int qpns_enter(struct node *node, struct qpn_table *table, void *object, uint32_t *number)
 {
-    struct number_block *block = atomic_load(&atomic_load(&table->blocks)[number / NODE_BLOCK]);
-    atomic_store(&block->objects[number % NODE_BLOCK], NULL);
+    struct number_block *block;
+    int error = take_number(node, table, &block, number);
+    if (error)
+        return error;
+    atomic_store(&block->known[*number % NODE_BLOCK], true);
+    atomic_store(&block->objects[*number % NODE_BLOCK], object);
+    return 0;
+}
+
+int qpns_reserve(struct node *node, struct qpn_table *table, uint32_t *number)
+{
+    struct number_block *block;
+    int error = take_number(node, table, &block, number);
+    if (!error)
+        block->reserved[*number % NODE_BLOCK] = true;
+    return error;
+}
+
+static void give_back(struct qpn_table *table, struct number_block *block)
+{
     if (block->used-- == NODE_BLOCK) {
         TAILQ_REMOVE(&table->full, block, next);
         TAILQ_INSERT_TAIL(&table->free, block, next);
     }
+}
+
+bool qpns_unreserve(struct qpn_table *table, uint32_t number)
+{
+    block_slot *blocks = atomic_load(&table->blocks);
+    struct number_block *block = blocks ? atomic_load(&blocks[(number & 0xffffff) / NODE_BLOCK]) : NULL;
+    if (!block || number > 0xffffff || !block->reserved[number % NODE_BLOCK])
+        return false;
+    block->reserved[number % NODE_BLOCK] = false;
+    give_back(table, block);
+    return true;
+}
+
+void qpns_remove(struct qpn_table *table, uint32_t number)
+{
+    struct number_block *block = atomic_load(&atomic_load(&table->blocks)[number / NODE_BLOCK]);
+    atomic_store(&block->objects[number % NODE_BLOCK], NULL);
+    give_back(table, block);
 }
 
 void *qpns_find(const struct qpn_table *table, uint32_t number)

@@ -14,6 +14,12 @@ int qpns_enter(struct node *, struct qpn_table *, void *object, uint32_t *number
 /* Lets qpns_enter refuse from now on; called in the child of a fork, as no process sends packets to its copies. */
 void qpns_close(struct qpn_table *);
 
+/* Gives out a number that no object of the table gets until qpns_unreserve: 0 or an errno as qpns_enter. Under
+ * process->control. */
+int qpns_reserve(struct node *, struct qpn_table *, uint32_t *number);
+/* Takes the number back. False: it was not given out so. Under process->control. */
+bool qpns_unreserve(struct qpn_table *, uint32_t number);
+
 /* Removes the number; a lookup that runs may still find it until progress_quiesce. Under process->control. */
 void qpns_remove(struct qpn_table *, uint32_t number);
 

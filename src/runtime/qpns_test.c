@@ -54,6 +54,25 @@ static void what_was_entered_is_found_by_its_number(void **state)
     qpns_destroy(table);
 }
 
+static void a_reserved_number_is_no_objects_until_it_comes_back(void **state)
+{
+    struct qpn_table *table = begin();
+    uint32_t reserved, others[NODE_BLOCK];
+    assert_false(qpns_unreserve(table, FIRST));
+    assert_int_equal(qpns_reserve(node, table, &reserved), 0);
+    assert_null(qpns_find(table, reserved));
+    for (unsigned i = 0; i < NODE_BLOCK; i++) {
+        others[i] = enter(table, &objects[i]);
+        assert_int_not_equal(others[i], reserved);
+    }
+    assert_int_equal(claimed, 2); /* the last one did not fit into the block */
+    assert_false(qpns_unreserve(table, others[0]));
+    assert_false(qpns_unreserve(table, 0x1000000 + reserved));
+    assert_true(qpns_unreserve(table, reserved));
+    assert_false(qpns_unreserve(table, reserved));
+    qpns_destroy(table);
+}
+
 static void a_number_is_not_given_again_at_once(void **state)
 {
     struct qpn_table *table = begin();
@@ -124,9 +143,7 @@ static void nothing_gets_a_number_of_a_closed_table(void **state)
     qpns_destroy(table);
 }
 
-TESTS(what_was_entered_is_found_by_its_number,
-      a_number_is_not_given_again_at_once,
-      a_number_that_was_never_given_is_strange_once,
-      a_full_block_is_followed_by_another_until_there_is_none,
-      without_a_node_no_block_is_claimed,
+TESTS(what_was_entered_is_found_by_its_number, a_reserved_number_is_no_objects_until_it_comes_back,
+      a_number_is_not_given_again_at_once, a_number_that_was_never_given_is_strange_once,
+      a_full_block_is_followed_by_another_until_there_is_none, without_a_node_no_block_is_claimed,
       nothing_gets_a_number_of_a_closed_table)

@@ -87,6 +87,10 @@ struct link *udp_connect(struct udp_port *, const struct udp_route *);
 /* Gives the link another source port, and so, with luck, another path, after packets got no answer. */
 void udp_reroute(struct link *);
 
+/* Gives the link this source port, which a reroute does not change. Links of one port number share it. 0; EBUSY where
+ * links of this process have as many other numbers as there may be (4 for each IP version); or the errno of bind(2). */
+int udp_pin(struct link *, uint16_t source_port);
+
 /* Makes the kernel give us, and no other process, the datagrams from this address and port to that address of ours.
  * The latest few such routes are kept, and a new one is made every 10 ms at most: it costs a dozen system calls, and
  * a sender that makes up ports could ask for any number. Like udp_receive: under the owner's progress lock. */

@@ -14,7 +14,7 @@
 #include "base/lock.h"
 #include "base/nanos.h"
 
-enum { UDP_ICMP_KEPT = 16, UDP_ICMP_SOCKETS = 18, UDP_ICMP_TEXT = 192 };
+enum { UDP_ICMP_KEPT = 16, UDP_ICMP_SOCKETS = 26, UDP_ICMP_TEXT = 192 };
 
 /* A socket's address of either IP version. */
 union udp_address {

@@ -52,12 +52,22 @@ static bool udp_send_prepare(struct udp_port *port, int fd, bool ipv6)
            !epoll_ctl(port->epoll, EPOLL_CTL_ADD, fd, &nothing);
 }
 
-static bool udp_send_make(struct udp_port *port, struct udp_flow *flow, bool ipv6)
+/* Binds to the port that a program has chosen, which other processes of the user may have chosen, too. */
+static uint16_t bind_there(int fd, bool ipv6, uint16_t number)
+{
+    union udp_address here = udp_any_address(ipv6, number);
+    udp_set(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+    return bind(fd, &here.any, udp_address_length(&here)) ? 0 : number;
+}
+
+/* `chosen` 0: any source port. False: no socket, with errno. */
+static bool udp_send_make(struct udp_port *port, struct udp_flow *flow, bool ipv6, uint16_t chosen)
 {
     int fd = descriptor_raise(socket(ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (fd < 0)
         return false;
-    flow->source_port = bind_somewhere(fd, ipv6);
+    flow->source_port = chosen ? bind_there(fd, ipv6, chosen) : bind_somewhere(fd, ipv6);
+    int error = errno;
     flow->bytes = malloc(UDP_BATCH + UDP_DATAGRAM);
     if (flow->source_port && flow->bytes && udp_send_prepare(port, fd, ipv6)) {
         udp_icmp_add(&port->icmp, fd, ipv6);
@@ -67,6 +77,7 @@ static bool udp_send_make(struct udp_port *port, struct udp_flow *flow, bool ipv
     free(flow->bytes);
     flow->bytes = NULL;
     close(fd);
+    errno = flow->source_port ? ENOMEM : error;
     return false;
 }
 
@@ -75,7 +86,7 @@ static bool udp_flow_open(struct udp_port *port, bool ipv6, unsigned index)
 {
     struct udp_flow *flow = &port->flows[ipv6][index];
     lock_take(&port->lock);
-    bool opened = flow->fd >= 0 || udp_send_make(port, flow, ipv6);
+    bool opened = flow->fd >= 0 || udp_send_make(port, flow, ipv6, 0);
     lock_release(&port->lock);
     return opened;
 }
@@ -527,11 +538,41 @@ uint16_t udp_source_port(const struct link *link)
     return atomic_load(&((const struct udp_link *)link)->flow)->source_port;
 }
 
+/* The flow of this port number, or one that has no socket; NULL: all have other numbers. Under the port's lock. */
+static struct udp_flow *find_pinned(struct udp_flow *flows, uint16_t number)
+{
+    struct udp_flow *unused = NULL;
+    for (struct udp_flow *flow = flows + UDP_PINNED; flow < flows + UDP_SENDING; flow++) {
+        if (flow->fd >= 0 && flow->source_port == number)
+            return flow;
+        if (flow->fd < 0 && !unused)
+            unused = flow;
+    }
+    return unused;
+}
+
+int udp_pin(struct link *link, uint16_t number)
+{
+    struct udp_link *udp = udp_of(link);
+    struct udp_port *port = udp->port;
+    lock_take(&port->lock);
+    struct udp_flow *flow = find_pinned(port->flows[udp->ipv6], number);
+    int error = port->abandoned || !flow ? EBUSY : 0;
+    if (!error && flow->fd < 0 && !udp_send_make(port, flow, udp->ipv6, number))
+        error = errno;
+    lock_release(&port->lock);
+    if (!error)
+        atomic_store(&udp->flow, flow);
+    return error;
+}
+
 void udp_reroute(struct link *link)
 {
     struct udp_link *udp = udp_of(link);
     struct udp_flow *flow = atomic_load(&udp->flow), *flows = udp->port->flows[udp->ipv6];
     unsigned next = (unsigned)(flow - flows + 1) % UDP_FLOWS;
+    if (flow >= flows + UDP_PINNED)
+        return;
     if (!udp->port->abandoned && udp_flow_open(udp->port, udp->ipv6, next))
         atomic_store(&udp->flow, &flows[next]);
 }

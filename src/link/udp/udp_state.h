@@ -20,7 +20,8 @@ enum {
     UDP_FAMILIES = 2,      /* IPv4, IPv6 */
     UDP_FLOWS = 8,         /* sending sockets for each, for queue pairs */
     UDP_APART = UDP_FLOWS, /* one more, for datagrams of no queue pair */
-    UDP_SENDING,
+    UDP_PINNED,            /* the first of those whose source ports programs have chosen */
+    UDP_SENDING = UDP_PINNED + 4,
     UDP_BATCH = 65000, /* most bytes of one send; the kernel's limit is 65535 with all headers */
     UDP_SEGMENTS = 64, /* most datagrams of one send (UDP_MAX_SEGMENTS of older kernels) */
     UDP_DATAGRAM = 8928 /* of an EFA */ + WIRE_HEADERS_MAX + DATAGRAM_TRAILER_MAX,

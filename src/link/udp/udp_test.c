@@ -152,6 +152,28 @@ static void what_is_apart_shares_its_source_port_with_no_flow(void **state)
     }
 }
 
+static void a_link_may_have_a_source_port_of_its_own(void **state)
+{
+    enum { CHOSEN = 55555, OTHER = 55560, PINS = 4 };
+    struct room *room = *state;
+    struct link *link = room_connect(room, ipv4, 1), *same = room_connect(room, ipv4, 2);
+    assert_int_equal(udp_pin(link, CHOSEN), 0);
+    assert_int_equal(udp_pin(same, CHOSEN), 0);
+    link->operations->begin(link);
+    room_send(link, 0, 64);
+    link->operations->end(link);
+    room_receive(room, 1);
+    assert_int_equal(room->source_port, CHOSEN);
+    udp_reroute(link);
+    assert_int_equal(udp_source_port(link), CHOSEN);
+    for (uint16_t i = 0; i < PINS - 1; i++)
+        assert_int_equal(udp_pin(same, (uint16_t)(OTHER + i)), 0);
+    assert_int_equal(udp_pin(same, OTHER + PINS), EBUSY);
+    assert_int_equal(udp_source_port(same), OTHER + PINS - 2);
+    link->operations->close(link);
+    same->operations->close(same);
+}
+
 static void a17_3_3_what_is_no_packet_is_dropped_with_its_fault(void **state)
 {
     struct room *room = *state;
@@ -576,6 +598,7 @@ int main(void)
         ROOM_TEST(what_the_kernel_refuses_is_counted),
         ROOM_TEST(an_interface_that_cuts_nothing_up_is_noticed),
         ROOM_TEST(what_is_apart_shares_its_source_port_with_no_flow),
+        ROOM_TEST(a_link_may_have_a_source_port_of_its_own),
         ROOM_TEST(a17_3_3_what_is_no_packet_is_dropped_with_its_fault),
         ROOM_TEST(a17_9_3_a_mark_of_congestion_is_seen),
         ROOM_TEST(after_a_fork_nothing_is_sent),
