@@ -16,19 +16,20 @@ import time
 import zipfile
 
 LEFT_OUT = ("include/", "share/doc/", "share/softverbs/python/", "share/pkgconfig/")  # not needed to run, or elsewhere in the wheel
+LOADED_BY_LINK = ("libibverbs.so", "libmlx5.so")  # by NCCL
 MANYLINUX = "manylinux_2_31"  # the glibc of Debian 11
 
 
 def members(path):
     """Path below the tarball's directory, mode and bytes of each file. A wheel has no links: what the link of a SONAME points to stands in its place, and the
-    development link of libibverbs is a library that needs it, since programs that load "libibverbs.so" must get no second instance."""
+    development link of libibverbs or libmlx5 is a library that needs it, since programs that load "libibverbs.so" must get no second instance."""
     with tarfile.open(path) as archive:
         entries = {member.name.partition("/")[2]: member for member in archive.getmembers()}
         links = {name: member for name, member in entries.items() if member.issym()}
         shadowed = {os.path.normpath(f"{os.path.dirname(name)}/{member.linkname}") for name, member in links.items() if re.search(r"\.so\.\d+$", name)}
         for name, member in entries.items():
-            if name.endswith("/libibverbs.so"):
-                yield name, 0o755, forwarding_library("libibverbs.so", archive.extractfile(member).read())
+            if os.path.basename(name) in LOADED_BY_LINK:
+                yield name, 0o755, forwarding_library(os.path.basename(name), archive.extractfile(member).read())
             elif member.isfile() and name not in shadowed or name in links and not name.endswith(".so"):
                 yield name, 0o755 if name in links or member.mode & 0o100 else 0o644, archive.extractfile(member).read()
 

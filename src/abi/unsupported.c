@@ -55,6 +55,8 @@ static const struct {
 } operations[] = {
 #define REFUSED(table, outcome, member, why) {#table "." #member, why},
 #include "calls/verbs.def"
+#define ABSENT(outcome, name, why) {#name, why},
+#include "calls/mlx5.def"
     {NULL, NULL},
 };
 

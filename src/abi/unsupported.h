@@ -15,6 +15,7 @@ void unsupported_fill_context(struct verbs_context *);
 void unsupported_fill_qp(struct ibv_qp_ex *);
 
 /* Calls `visit` for everything that is missing: the refused operations of calls/verbs.def ("verbs_context.alloc_dm"),
- * the exported functions that no file defines, and, if asked, the interface of providers, which is never built. */
+ * the functions of libmlx5 that are not built (calls/mlx5.def), the exported functions that no file defines, and, if
+ * asked, the interface of providers, which is never built. */
 void unsupported_each(bool with_private, void (*visit)(const char *name, const char *why, void *context),
                       void *context);

@@ -27,6 +27,7 @@
 #pragma once
 
 #include <infiniband/efadv.h>
+#include <infiniband/mlx5dv.h>
 #include <infiniband/verbs.h>
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -16,6 +16,8 @@ enum qp_traits {
     QP_SHARED = 1 << 7,     /* it has neither PD nor queues, and programs have handles of it */
     QP_ETHERNET = 1 << 8,   /* its packets are Ethernet frames, which InfiniBand devices do not have */
     QP_UNORDERED = 1 << 10, /* its messages arrive and end in any order, and each signals its end */
+    QP_ADDRESSED = 1 << 11, /* each work request names its receiver, to which the queue pair connects */
+    QP_WELCOMES = 1 << 12,  /* it takes connections of such queue pairs, and nothing else */
     QP_INSIDE_WQ = 1 << 9,  /* of a queue pair, not of a type: it is the inside of a work queue (verbs/qp/wq.h) */
 };
 

@@ -40,7 +40,15 @@
          (struct ibv_context * context, struct ibv_rwq_ind_table_init_attr * attr), (context, attr))                   \
     MADE(FLOW, struct ibv_flow *, ibv_create_flow, (struct ibv_qp * qp, struct ibv_flow_attr * attr), (qp, attr))      \
     MADE(COUNTERS, struct ibv_counters *, ibv_create_counters,                                                         \
-         (struct ibv_context * context, struct ibv_counters_init_attr * attr), (context, attr))
+         (struct ibv_context * context, struct ibv_counters_init_attr * attr), (context, attr))                        \
+    MADE(CONTEXT, struct ibv_context *, mlx5dv_open_device,                                                            \
+         (struct ibv_device * device, struct mlx5dv_context_attr * attr), (device, attr))                              \
+    MADE(DM, struct ibv_dm *, mlx5dv_alloc_dm,                                                                         \
+         (struct ibv_context * context, struct ibv_alloc_dm_attr * attr, struct mlx5dv_alloc_dm_attr * mlx5),          \
+         (context, attr, mlx5))                                                                                        \
+    MADE(WQ, struct ibv_wq *, mlx5dv_create_wq,                                                                        \
+         (struct ibv_context * context, struct ibv_wq_init_attr * attr, struct mlx5dv_wq_init_attr * mlx5),            \
+         (context, attr, mlx5))
 
 #define MADE(KIND, type, name, parameters, arguments)                                                                  \
     static type make_##name parameters                                                                                 \
@@ -148,6 +156,13 @@ static struct ibv_mr *reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t l
     return note_mr(layer_below(ibv_reg_dmabuf_mr)(pd, offset, length, iova, fd, access), NULL, length, iova, 0);
 }
 
+static struct ibv_mr *reg_mlx5_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd,
+                                         int access, int mlx5_access)
+{
+    struct ibv_mr *mr = layer_below(mlx5dv_reg_dmabuf_mr)(pd, offset, length, iova, fd, access, mlx5_access);
+    return note_mr(mr, NULL, length, iova, 0);
+}
+
 static struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset, size_t length, unsigned access)
 {
     return note_mr(layer_below(ibv_reg_dm_mr)(pd, dm, offset, length, access), NULL, length, 0, access);
@@ -215,6 +230,15 @@ static struct ibv_cq_ex *create_efa_cq(struct ibv_context *context, struct ibv_c
                                        struct efadv_cq_init_attr *efa, uint32_t inlen)
 {
     struct ibv_cq_ex *cq = CREATED(layer_below(efadv_create_cq)(context, attr, efa, inlen), efadv_create_cq);
+    if (cq)
+        note_cq(ibv_cq_ex_to_cq(cq), attr);
+    return cq;
+}
+
+static struct ibv_cq_ex *create_mlx5_cq(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr,
+                                        struct mlx5dv_cq_init_attr *mlx5)
+{
+    struct ibv_cq_ex *cq = CREATED(layer_below(mlx5dv_create_cq)(context, attr, mlx5), mlx5dv_create_cq);
     if (cq)
         note_cq(ibv_cq_ex_to_cq(cq), attr);
     return cq;
@@ -396,6 +420,8 @@ void objects_fill(struct calls *calls)
     calls->ibv_create_cq = create_cq;
     calls->ibv_create_cq_ex = create_cq_ex;
     calls->efadv_create_cq = create_efa_cq;
+    calls->mlx5dv_create_cq = create_mlx5_cq;
+    calls->mlx5dv_reg_dmabuf_mr = reg_mlx5_dmabuf_mr;
     calls->ibv_resize_cq = resize_cq;
     calls->ibv_create_srq = create_srq;
     calls->ibv_create_srq_ex = create_srq_ex;

@@ -132,6 +132,21 @@ static struct ibv_qp *create_driver_qp(struct ibv_pd *pd, struct ibv_qp_init_att
     return qp;
 }
 
+/* --- of libmlx5 */
+
+static struct ibv_qp *create_mlx5_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr,
+                                     struct mlx5dv_qp_init_attr *mlx5)
+{
+    hooks_see_use(SHADOW_CONTEXT, context, "mlx5dv_create_qp");
+    if (names_gone(attr->send_cq, attr->recv_cq, attr->srq, "mlx5dv_create_qp"))
+        return errno = EINVAL, NULL;
+    const struct wishes wishes = wishes_of(attr);
+    struct ibv_qp *qp = CREATED(layer_below(mlx5dv_create_qp)(context, attr, mlx5), mlx5dv_create_qp);
+    if (qp)
+        note_qp(qp, &attr->cap, &wishes);
+    return qp;
+}
+
 /* --- */
 
 static int query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)
@@ -228,6 +243,7 @@ void queue_pairs_fill(struct calls *calls)
     calls->ibv_create_qp_ex = create_qp_ex;
     calls->efadv_create_qp_ex = create_efa_qp_ex;
     calls->efadv_create_driver_qp = create_driver_qp;
+    calls->mlx5dv_create_qp = create_mlx5_qp;
     calls->ibv_query_qp = query_qp;
     calls->ibv_modify_qp = modify_qp;
 }

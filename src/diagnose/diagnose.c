@@ -365,7 +365,8 @@ enum diagnosis diagnose_silence(const struct known *known)
 enum diagnosis diagnose_wait(struct known *known, char *words)
 {
     enum diagnosis diagnosis = diagnose(DIAGNOSE_WAIT, known);
-    if (diagnosis == DIAGNOSIS_WAITS_FOR_PEER || diagnosis == DIAGNOSIS_WAITS_FOR_ANSWER)
+    if (diagnosis == DIAGNOSIS_WAITS_FOR_PEER || diagnosis == DIAGNOSIS_WAITS_FOR_TARGET ||
+        diagnosis == DIAGNOSIS_WAITS_FOR_ANSWER)
         known->words = diagnose_words(diagnose_silence(known), known, words, DIAGNOSE_ROOM);
     return diagnosis;
 }

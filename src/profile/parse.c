@@ -1,6 +1,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -228,6 +229,72 @@ static void set_standards(struct profile *profile)
 #include "profile/profile.def"
 }
 
+/* --- words behind a file's name */
+
+static void set_number(struct profile *profile, enum profile_key key, uint64_t value)
+{
+    profile->set[key] = true;
+    profile->values[key] = value;
+}
+
+/* Programs of mlx5 know an adapter by the number of its vendor, and some by its PCI function in /sys. */
+static void become_mlx5(struct profile *profile)
+{
+    enum { VENDOR = 0x02c9, CONNECTX_7 = 4129 };
+    set_number(profile, PROFILE_vendor_id, VENDOR);
+    if (!profile->set[PROFILE_vendor_part_id])
+        set_number(profile, PROFILE_vendor_part_id, CONNECTX_7);
+    if (!*profile->pci)
+        snprintf(profile->pci, sizeof profile->pci, "0000:17:00.0,vendor=0x15b3,device=0x%x",
+                 (unsigned)profile->values[PROFILE_vendor_part_id] & 0xffff);
+}
+
+/* The value of a key that stands alone: the first word of its list that has a value of its own. */
+static const char *value_of_key_alone(const char *name)
+{
+    return strcmp(name, profile_lines[PROFILE_mlx5].key) ? NULL : "calls";
+}
+
+/* Sets the key of a word "KEY=VALUE" or "KEY" over what the file has. */
+static bool read_word_behind(struct profile *profile, char *word, struct profile_fault *fault)
+{
+    char *name, *value = text_key_value(word, &name);
+    const char *meant = value ? value : value_of_key_alone(name);
+    if (!meant)
+        return fail(fault, "\"%.60s\" is not of the form KEY=VALUE", name);
+    for (enum profile_key key = 0; key < PROFILE_KEYS; key++)
+        if (!strcmp(profile_lines[key].key, name))
+            profile->set[key] = false;
+    if (!set_key(profile, name, meant, fault))
+        return false;
+    if (!strcmp(name, profile_lines[PROFILE_mlx5].key) && profile_is_mlx5(profile))
+        become_mlx5(profile);
+    return true;
+}
+
+bool profile_override(const char *words, struct profile *profile, struct profile_fault *fault)
+{
+    char text[256], *rest = text, *word;
+    *fault = (struct profile_fault){0};
+    if (strlen(words) >= sizeof text)
+        return fail(fault, "the words have more than %zu letters", sizeof text - 1);
+    strcpy(text, words);
+    while ((word = strsep(&rest, ",")))
+        if (!read_word_behind(profile, word, fault))
+            return false;
+    return true;
+}
+
+size_t profile_path_length(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    size_t length = strlen(path);
+    if (!access(path, F_OK))
+        return length; /* a file whose name has a comma */
+    size_t before = slash ? (size_t)(slash - path) : 0;
+    return before + strcspn(path + before, ",");
+}
+
 bool profile_parse(const char *text, struct profile *profile, struct profile_fault *fault)
 {
     char line[1024];
@@ -281,9 +348,22 @@ static void name_after(const char *path, char name[PROFILE_NAME_SIZE])
     snprintf(name, PROFILE_NAME_SIZE, "%.*s", (int)(length < PROFILE_NAME_SIZE ? length : PROFILE_NAME_SIZE - 1), base);
 }
 
-bool profile_read(const char *path, struct profile *profile, char *why, size_t size)
+/* Sets the keys that stand behind the path. */
+static bool read_words_behind(const char *words, struct profile *profile, char *why, size_t size)
 {
     struct profile_fault fault;
+    if (!*words || profile_override(words + 1, profile, &fault))
+        return true;
+    return SAY_AND(false, why, size, "The words \"%.60s\" behind the profile %s: %s.", words + 1, profile->name,
+                   fault.why);
+}
+
+bool profile_read(const char *path_and_words, struct profile *profile, char *why, size_t size)
+{
+    struct profile_fault fault;
+    char path[PATH_MAX];
+    size_t length = profile_path_length(path_and_words);
+    snprintf(path, sizeof path, "%.*s", (int)(length < sizeof path ? length : sizeof path), path_and_words);
     char *text = read_all(path);
     if (!text)
         return SAY_AND(false, why, size, "The profile %s can't be read: %s.", path,
@@ -296,5 +376,5 @@ bool profile_read(const char *path, struct profile *profile, char *why, size_t s
     if (!read)
         snprintf(why, size, "The profile %s, line %u: %s.", path, fault.line, fault.why);
     free(text);
-    return read;
+    return read && read_words_behind(path_and_words + length, profile, why, size);
 }

@@ -35,6 +35,7 @@ enum { PROFILE_NAME_SIZE = 64, PROFILE_TEXT_SIZE = 64, PROFILE_PCI_SIZE = 512, P
 enum { PROFILE_QPN_BITS_LEAST = 9 }; /* the key qpn_bits */
 
 enum profile_driver { PROFILE_DRIVER_NONE, PROFILE_DRIVER_EFA }; /* the key driver */
+enum profile_mlx5 { PROFILE_MLX5_NONE, PROFILE_MLX5_CALLS };     /* the key mlx5 */
 
 #define PROFILE_END ".profile" /* the end of a file's name */
 
@@ -58,8 +59,18 @@ struct profile_fault {
 /* Parses the contents of a file. False: they are not a profile, and *fault has the reason. The profile's name stays. */
 bool profile_parse(const char *text, struct profile *, struct profile_fault *);
 
-/* Reads the file. False: `why` gets a sentence with the file's name, and the line if it has one. */
-bool profile_read(const char *path, struct profile *, char *why, size_t size);
+/* Sets the keys of "KEY=VALUE,KEY=VALUE" in place of what the file has. `mlx5` alone means `mlx5=calls`, and makes a
+ * device that programs of mlx5 know: vendor_id, vendor_part_id and pci are set where they must be. False, and *fault as
+ * above.
+ */
+bool profile_override(const char *words, struct profile *, struct profile_fault *);
+
+/* Reads the file, and the words behind a comma after its name (profile_override). False: `why` gets a sentence with the
+ * file's name, and the line if it has one. */
+bool profile_read(const char *path_and_words, struct profile *, char *why, size_t size);
+
+/* The length of the path before the words. */
+size_t profile_path_length(const char *path_and_words);
 
 /* The name of this call in files; NULL: a device can't lack it. */
 const char *profile_call_name(enum profile_call);
@@ -74,6 +85,12 @@ static inline uint64_t profile_value(const struct profile *profile, enum profile
 static inline bool profile_is_efa(const struct profile *profile)
 {
     return profile && profile_value(profile, PROFILE_driver, PROFILE_DRIVER_NONE) == PROFILE_DRIVER_EFA;
+}
+
+/* Returns true if the device of the profile, which may be NULL, has the calls of libmlx5. */
+static inline bool profile_is_mlx5(const struct profile *profile)
+{
+    return profile && profile_value(profile, PROFILE_mlx5, PROFILE_MLX5_NONE) != PROFILE_MLX5_NONE;
 }
 
 /* Replaces softverbs' attributes with the profile's. Some can't be set by a profile: GUIDs, LIDs, the number of

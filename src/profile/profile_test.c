@@ -70,6 +70,61 @@ static void a_profile_may_be_that_of_an_efa(void **state)
     assert_int_equal(profile_value(&profile, PROFILE_efa_caps, 0), 1 << 0 | 1 << 4);
 }
 
+static void expect_behind(const char *words, const char *why)
+{
+    struct profile_fault fault;
+    bool fine = profile_override(words, &profile, &fault);
+    assert_int_equal(fine, !why);
+    if (why)
+        assert_string_equal(fault.why, why);
+}
+
+static void words_behind_the_file_go_before_it(void **state)
+{
+    expect("max_qp = 1\nmlx5_ooo_recv_wr = 7\n");
+    expect_behind("max_qp=9,max_cq=3", NULL);
+    assert_int_equal(profile.values[PROFILE_max_qp], 9);
+    assert_int_equal(profile.values[PROFILE_max_cq], 3);
+    assert_false(profile_is_mlx5(&profile));
+    expect_behind("max_qp", "\"max_qp\" is not of the form KEY=VALUE");
+    expect_behind("max_pq=3", "there is no key \"max_pq\"; max_cq may be meant");
+    expect_behind("max_qp=x", "\"x\" is not a number");
+}
+
+static void a_word_makes_the_device_one_of_mlx5(void **state)
+{
+    expect("vendor_id = 0x119f\nvendor_part_id = 4123\n");
+    assert_false(profile_is_mlx5(NULL));
+    expect_behind("mlx5=queues", "\"queues\" is not one of none calls");
+    expect_behind("mlx5", NULL);
+    assert_true(profile_is_mlx5(&profile));
+    assert_int_equal(profile.values[PROFILE_vendor_id], 0x02c9);
+    assert_string_equal(profile.pci, "0000:17:00.0,vendor=0x15b3,device=0x101b");
+    expect_behind("mlx5=none", NULL);
+    assert_false(profile_is_mlx5(&profile));
+    expect("pci = 0000:18:00.0\n");
+    expect_behind("mlx5=calls", NULL);
+    assert_int_equal(profile.values[PROFILE_vendor_part_id], 4129);
+    assert_string_equal(profile.pci, "0000:18:00.0");
+}
+
+static void words_stand_behind_a_path(void **state)
+{
+    char path[] = "/tmp/softverbs-profile-XXXXXX.profile", name[128], why[256], wanted[256];
+    close(mkstemps(path, sizeof PROFILE_END - 1));
+    snprintf(name, sizeof name, "%s,max_qp=5,mlx5", path);
+    assert_true(profile_read(name, &profile, why, sizeof why));
+    assert_int_equal(profile.values[PROFILE_max_qp], 5);
+    assert_true(profile_is_mlx5(&profile));
+    assert_null(strchr(profile.name, ','));
+    snprintf(name, sizeof name, "%s,max_qp", path);
+    assert_false(profile_read(name, &profile, why, sizeof why));
+    snprintf(wanted, sizeof wanted,
+             "The words \"max_qp\" behind the profile %s: \"max_qp\" is not of the form KEY=VALUE.", profile.name);
+    assert_string_equal(why, wanted);
+    unlink(path);
+}
+
 static void mistakes_are_found_in_their_line(void **state)
 {
     expect_fault("max_qp = 1\n\nmax_qp = 2\n", 3, "max_qp is in the profile already");
@@ -200,7 +255,8 @@ static void sizes_are_rounded_as_the_device_does(void **state)
     assert_true(profile_round(&profile, PROFILE_round_send_wr, UINT32_MAX) == UINT32_MAX);
 }
 
-TESTS(values_are_numbers_words_and_texts, a_profile_may_be_that_of_an_efa, the_list_of_pci_functions_may_be_long,
+TESTS(values_are_numbers_words_and_texts, a_profile_may_be_that_of_an_efa, words_behind_the_file_go_before_it,
+      a_word_makes_the_device_one_of_mlx5, words_stand_behind_a_path, the_list_of_pci_functions_may_be_long,
       mistakes_are_found_in_their_line, lines_and_texts_that_are_too_long_are_found, a_file_gives_the_profile_its_name,
       what_is_no_file_is_no_profile, what_is_not_named_stays_or_is_zero, members_of_each_size_are_written,
       a_port_is_no_faster_than_its_link, a_link_has_a_speed_though_nothing_names_it,

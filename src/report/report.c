@@ -45,11 +45,11 @@ static void fill_peer(struct facts_qp *facts, const struct qp *qp)
         node_put(qp->process->node, peer);
 }
 
-/* Returns true if the queue pair sends to one other queue pair and receives from it. */
+/* Returns true if the queue pair sends to one other queue pair and receives from it, or sends to one at a time. */
 static bool is_connection(const struct qp *qp)
 {
     const uint32_t both = QP_SENDS | QP_RECEIVES, other = QP_DATAGRAM | QP_ETHERNET;
-    return (qp->traits & (both | other)) == both;
+    return (qp->traits & (both | other)) == both || qp->traits & QP_ADDRESSED;
 }
 
 static void put_user(struct fact_number *fact, const struct object *object)
@@ -92,7 +92,10 @@ static void fill_qp(struct facts_qp *facts, struct qp *from)
     if (from->told.first_error)
         facts->first_error_told = from->told.words;
     fill_users(facts, from);
-    fact_put(&facts->peer_qp, is_connection(from) && from->state >= IBV_QPS_RTR, from->attr.dest_qp_num);
+    fact_put(&facts->peer_qp,
+             is_connection(from) && from->state >= IBV_QPS_RTR &&
+                 (from->attr.dest_qp_num || !(from->traits & QP_ADDRESSED)),
+             from->attr.dest_qp_num);
     fact_put_flag(&facts->network, is_connection(from) && from->path.remote, true);
     fill_peer(facts, from);
     fact_put(&facts->send_posted, true, from->sends.posted - from->sends.retired);

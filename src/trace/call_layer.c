@@ -230,8 +230,11 @@ static bool begins_line(void)
  * after the call, or as pointers if the call failed. */
 static bool fills_arguments(const char *title)
 {
-    static const char beginning[] = "ibv_query_", of_efa[] = "efadv_query_";
-    return !strncmp(title, beginning, sizeof beginning - 1) || !strncmp(title, of_efa, sizeof of_efa - 1);
+    static const char *const beginnings[] = {"ibv_query_", "efadv_query_", "mlx5dv_query_"};
+    for (unsigned i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+        if (!strncmp(title, beginnings[i], strlen(beginnings[i])))
+            return true;
+    return false;
 }
 
 /* Writes the line of a call that is about to wait; the call gets another line when it has ended. */

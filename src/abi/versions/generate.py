@@ -4,8 +4,8 @@
 Usage: generate.py map|stubs|versions LIST OUTPUT
        generate.py nodes LIST                       prints one line that names them
 
-A private symbol has several nodes. The version script gives it to the newest; for each older one the file that defines the
-symbol has an alias NAME__NODE, to which .symver gives that node.
+A private symbol has several nodes, and so has one of libmlx5. The version script gives it to the newest; for each older one
+the file that defines the symbol has an alias NAME__NODE, to which .symver gives that node.
 """
 import sys
 
@@ -24,7 +24,7 @@ def read(name):
 def node_names(column):
     """The nodes of a symbol, the oldest first: IBVERBS_PRIVATE_25,33 names two."""
     first, *others = column.split(",")
-    return [first] + [PRIVATE + number for number in others]
+    return [first] + [f"{first.rpartition('_')[0]}_{number}" for number in others]
 
 
 def is_private(row):
@@ -38,11 +38,13 @@ def version_script(rows):
             nodes.setdefault(node, [])
         nodes[node_names(row[1])[-1]].append(row[0])
     before, text = "", ""
+    older = {node for row in rows for node in node_names(row[1])[:-1]}
+    hides = next(node for node in nodes if node not in older)  # `*` would hide what .symver puts into the same node
     for node, symbols in nodes.items():
         private = node.startswith(PRIVATE)
         listed = "".join(f"        {symbol};\n" for symbol in symbols)
         text += node + " {\n" + (f"    global:\n{listed}" if listed else "")
-        text += "" if before else "    local:\n        *;\n"
+        text += "    local:\n        *;\n" if node == hides else ""
         text += "}" + (f" {before}" if before and not private else "") + ";\n\n"
         before = before if private else node
     return text

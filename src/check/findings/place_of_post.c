@@ -10,7 +10,7 @@
 #include "check/findings/place.h"
 #include "check/findings/symbol.h"
 
-enum { PLACES = 4096, NEAR = 16, FRAME_MOST = 1 << 20, SITES = 1024, WAYS = 4 };
+enum { PLACES = 2048, NEAR = 16, FRAME_MOST = 1 << 20, SITES = 1024, WAYS = 4 };
 
 enum state { FREE, WRITTEN, READY };
 

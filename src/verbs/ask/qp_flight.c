@@ -20,7 +20,8 @@ static void fill_reliable(struct facts_qp *facts, const struct qp *qp)
 {
     const struct engine *engine = qp_engine(qp);
     uint32_t outstanding = flight_outstanding(engine);
-    fact_put(&facts->outstanding, true, outstanding);
+    bool asks = qp->kind->asks && qp->kind->asks(qp);
+    fact_put(&facts->outstanding, true, outstanding + asks);
     fact_put(&facts->oldest_psn, true, psn_add(engine_next_psn(engine), -outstanding));
     fact_put_flag(&facts->not_ready, engine_waits_for_receive(engine), true);
     if (qp->path.remote)
@@ -73,7 +74,7 @@ static bool is_cut_off(const struct qp *qp)
 void qp_flight_fill(struct facts_qp *facts, const struct qp *qp)
 {
     lock_assert_held(&qp->lock);
-    bool connected = !(qp->traits & QP_DATAGRAM), receives = qp->state >= IBV_QPS_RTR, sends = qp->state >= IBV_QPS_RTS;
+    bool connected = !(qp->traits & (QP_DATAGRAM | QP_ADDRESSED | QP_WELCOMES)), receives = qp->state >= IBV_QPS_RTR, sends = qp->state >= IBV_QPS_RTS;
     fact_put(&facts->unsignalled, sends && unsignalled(qp), unsignalled(qp));
     fact_put(&facts->sq_psn, connected && sends, qp->attr.sq_psn & PSN_MASK);
     fact_put(&facts->rq_psn, connected && receives, qp->attr.rq_psn & PSN_MASK);

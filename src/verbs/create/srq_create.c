@@ -3,8 +3,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "config/settings.h"
 #include "diag/sentence.h"
 #include "events/refusal.h"
+#include "profile/profile.h"
 #include "verbs/create/async_get.h"
 #include "verbs/object/acknowledgements.h"
 #include "verbs/object/control.h"
@@ -49,15 +51,25 @@ static void srq_release(struct srq *srq)
     object_free(&srq->object, srq);
 }
 
+/* The sizes that a program gets. An adapter of mlx5 makes a queue of no receives, too; here it has one. */
+static struct ibv_srq_attr round_sizes(const struct ibv_srq_attr *attr)
+{
+    struct ibv_srq_attr sizes = *attr;
+    if (!sizes.max_wr && profile_is_mlx5(setting_profile()))
+        sizes.max_wr = 1;
+    return sizes;
+}
+
 /* Makes an SRQ that is not in its context yet; NULL and errno. */
 static struct srq *srq_make(const struct srq_kind *kind, struct ibv_pd *pd, const struct ibv_srq_attr *attr,
                             void *srq_context)
 {
-    int error = pd_is_known(pd) ? check_sizes(context_of(pd->context), attr) : refused(ENOENT);
+    const struct ibv_srq_attr sizes = round_sizes(attr);
+    int error = pd_is_known(pd) ? check_sizes(context_of(pd->context), &sizes) : refused(ENOENT);
     if (error)
         return refused_null(error);
     struct srq *srq = calloc(1, sizeof *srq);
-    error = srq ? receive_queue_initialize(&srq->queue, pd, DOMAIN_SRQ, attr->max_wr, attr->max_sge) : ENOMEM;
+    error = srq ? receive_queue_initialize(&srq->queue, pd, DOMAIN_SRQ, sizes.max_wr, sizes.max_sge) : ENOMEM;
     if (error) {
         free(srq);
         errno = error;
@@ -166,9 +178,9 @@ static struct ibv_srq *create_of_kind(const struct srq_kind *kind, struct ibv_sr
 int srq_get_number(struct ibv_srq *ibv, uint32_t *number)
 {
     const struct srq *srq = (struct srq *)ibv;
-    if (!srq->xrcd)
+    if (!srq->xrcd && !profile_is_mlx5(setting_profile()))
         return refuse(EINVAL, REASON_SRQ_NUMBER, "the " OBJECT_NAMED, srq->object.class->name, ibv->handle);
-    *number = srq->number;
+    *number = srq->xrcd ? srq->number : ibv->handle;
     return 0;
 }
 

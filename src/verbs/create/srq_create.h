@@ -8,7 +8,8 @@
 struct ibv_srq *srq_create(struct ibv_pd *, struct ibv_srq_init_attr *);
 /* ibv_create_srq_ex(3): basic, with tag matching (srq_tags.h), or for XRC (xrc.h). */
 struct ibv_srq *srq_create_ex(struct ibv_context *, struct ibv_srq_init_attr_ex *);
-int srq_get_number(struct ibv_srq *, uint32_t *); /* EINVAL: not for XRC, so it has no number */
+/* EINVAL: not for XRC, so it has no number. A device of mlx5 answers for each, as programs of DC ask (perftest). */
+int srq_get_number(struct ibv_srq *, uint32_t *);
 int srq_destroy(struct ibv_srq *);
 int srq_modify(struct ibv_srq *, struct ibv_srq_attr *, int mask);
 int srq_query(struct ibv_srq *, struct ibv_srq_attr *);

@@ -424,3 +424,21 @@ int qp_destroy(struct ibv_qp *ibv)
     qp_release(qp);
     return 0;
 }
+
+int qp_reserve_number(struct ibv_context *ibv, uint32_t *number)
+{
+    struct context *context = context_of(ibv);
+    control_lock(context);
+    int error = qpns_reserve(process_node(context->process), context->process->numbers, number);
+    control_unlock(context);
+    return error;
+}
+
+bool qp_unreserve_number(struct ibv_context *ibv, uint32_t number)
+{
+    struct context *context = context_of(ibv);
+    control_lock(context);
+    bool was = qpns_unreserve(context->process->numbers, number);
+    control_unlock(context);
+    return was;
+}

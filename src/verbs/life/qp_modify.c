@@ -110,8 +110,7 @@ static uint64_t seed_of(const struct qp *qp)
     return qp->traits & QP_UNORDERED ? (uint64_t)random_draw("srd", count) << 32 | random_draw("of srd", count) | 1 : 0;
 }
 
-/* Sets the engine's settings by the attributes. */
-static void configure(struct qp *qp)
+void qp_configure(struct qp *qp)
 {
     const struct ibv_qp_attr *attr = &qp->attr;
     const struct limits *limits = &qp->object.context->device->limits;
@@ -127,7 +126,7 @@ static void configure(struct qp *qp)
         .reference_from = QP_REFERENCE_FROM,
         .owner_changes = qp_datapath(qp)->disturbance && qp_datapath(qp)->disturbance->changes,
         .in_pieces = qp->rate_limit.rate ||
-                     qp->traits & QP_NAMES_SRQ, /* a process that passes packets on can't pass references */
+                     qp->traits & (QP_NAMES_SRQ | QP_ADDRESSED), /* others than the peer's engine take them in */
         .exact = qp->path.remote != NULL,
         .window = window_of(qp),
         .first_window = qp->path.remote ? REMOTE_FIRST : 0,
@@ -312,12 +311,12 @@ static int apply(struct qp *qp, const struct ibv_qp_attr *attr, int mask, uint8_
         qp->attr.ah_attr.grh.hop_limit = hop_limit;
     if (mask & IBV_QP_RATE_LIMIT)
         rate_limit_set(qp, &(struct ibv_qp_rate_limit_attr){.rate_limit = attr->rate_limit});
-    bool moved = mask & IBV_QP_AV && is_moved(qp);
-    int error = mask & IBV_QP_AV ? set_path(qp) : 0;
+    bool leads = qp_effective(qp, mask) & IBV_QP_AV, moved = leads && is_moved(qp);
+    int error = leads ? set_path(qp) : 0;
     if (error)
         return error;
     if (to != IBV_QPS_RESET)
-        configure(qp);
+        qp_configure(qp);
     if (moved && qp_is_reliable(qp) && engine_is_transmitting(qp_engine(qp)))
         qp_door_expire(qp, qp_flow(qp)->now, PEER_MOVED, REASON_NONE);
     error = mask & IBV_QP_STATE && (from != to || to == IBV_QPS_RESET) ? enter_state(qp, from, to) : 0;
@@ -416,7 +415,7 @@ int qp_modify(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
     qp = qp_real(qp);
     mask = qp_state_mask(qp->kind, mask);
     take_what_arrived(qp, attr, mask);
-    int error = mask & IBV_QP_AV ? find_way(qp, attr, mask, &hop_limit) : 0;
+    int error = qp_effective(qp, mask) & IBV_QP_AV ? find_way(qp, attr, mask, &hop_limit) : 0;
     if (!error)
         error = change_settled(qp, attr, mask, hop_limit);
     if (!error && (mask & IBV_QP_STATE) && ibv != &qp->ibv)

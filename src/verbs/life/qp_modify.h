@@ -10,6 +10,9 @@ struct qp;
 int qp_modify(struct ibv_qp *, struct ibv_qp_attr *, int mask);
 int qp_query(struct ibv_qp *, struct ibv_qp_attr *, int mask, struct ibv_qp_init_attr *);
 
+/* Sets the engine's settings by the attributes and the way. Under qp->lock. */
+void qp_configure(struct qp *);
+
 /* Gives back the way to the peer; the next packet looks for a peer on this host anew. Under qp->lock, or when no
  * other thread knows the queue pair any more. */
 void qp_forget_peer(struct qp *);

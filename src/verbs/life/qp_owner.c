@@ -4,6 +4,7 @@
 
 #include "base/likely.h"
 #include "diag/log.h"
+#include "transport/request.h"
 #include "verbs/ask/qp_story.h"
 #include "verbs/ask/qp_story_kept.h"
 #include "verbs/ask/qp_story_messages.h"
@@ -18,6 +19,7 @@
 #include "verbs/qp/qp_engine.h"
 #include "verbs/qp/qp_error.h"
 #include "verbs/qp/qp_memory.h"
+#include "verbs/qp/qp_part.h"
 #include "verbs/qp/qp_tell.h"
 #include "verbs/queue/cq_push.h"
 #include "verbs/queue/receive_queue.h"
@@ -41,6 +43,13 @@ static const uint8_t completion_opcodes[] = {
     COMPLETES_AS(IBV_WR_TSO, IBV_WC_TSO),
     COMPLETES_AS(NEWER_WR_FLUSH, NEWER_WC_FLUSH),
     COMPLETES_AS(IBV_WR_ATOMIC_WRITE, IBV_WC_ATOMIC_WRITE),
+    COMPLETES_AS(WORK_IN_FORM | IBV_WR_RDMA_WRITE, IBV_WC_DRIVER2),
+    COMPLETES_AS(WORK_IN_FORM | IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WC_DRIVER2),
+    COMPLETES_AS(WORK_IN_FORM | IBV_WR_SEND, IBV_WC_DRIVER2),
+    COMPLETES_AS(WORK_IN_FORM | IBV_WR_SEND_WITH_IMM, IBV_WC_DRIVER2),
+    COMPLETES_AS(WORK_IN_FORM | IBV_WR_SEND_WITH_INV, IBV_WC_DRIVER2),
+    COMPLETES_AS(WORK_VENDOR_CONFIGURE, IBV_WC_DRIVER1),
+    COMPLETES_AS(WORK_VENDOR_COPY, IBV_WC_DRIVER3),
 };
 #undef COMPLETES_AS
 
@@ -326,7 +335,7 @@ bool qp_owner_change(struct engine_owner *owner, const struct packet *packet, vo
 
 enum reason qp_owner_invalidate(struct engine_owner *owner, uint32_t rkey)
 {
-    return mw_invalidate(qp_of_owner(owner), rkey);
+    return mw_invalidate(qp_of_owner(owner), rkey, true);
 }
 
 enum ibv_wc_status qp_owner_local_operation(struct engine_owner *owner, const struct send_wqe *work,
@@ -338,7 +347,9 @@ enum ibv_wc_status qp_owner_local_operation(struct engine_owner *owner, const st
         *reason = scripted_end_of(work).status == IBV_WC_SUCCESS ? REASON_NONE : REASON_SCRIPTED;
         return scripted_end_of(work).status;
     }
-    *reason = work->opcode == IBV_WR_BIND_MW ? mw_bind(qp, work) : mw_invalidate(qp, work->immediate);
+    if (qp_part_runs(work))
+        return qp_part_of(qp)->run(qp, work, reason);
+    *reason = work->opcode == IBV_WR_BIND_MW ? mw_bind(qp, work) : mw_invalidate(qp, work->immediate, false);
     if (*reason == REASON_INVALIDATE_KEY)
         *reason = REASON_INVALIDATE_LOCAL;
     return *reason ? IBV_WC_MW_BIND_ERR : IBV_WC_SUCCESS;

@@ -109,9 +109,10 @@ enum reason qp_refuse_check(const struct qp *qp, const struct ibv_qp_attr *attr,
     if ((mask & IBV_QP_CUR_STATE) && attr->cur_qp_state != from)
         return REASON_CURRENT_STATE;
     enum reason reason = qp_state_check(qp->kind, from, to, mask);
+    int effective = qp_effective(qp, mask);
     if (!reason)
-        reason = check_values(qp->object.context, attr, mask);
-    return reason || !(mask & IBV_QP_AV) ? reason : check_begun(qp, attr);
+        reason = check_values(qp->object.context, attr, effective);
+    return reason || !(effective & IBV_QP_AV) ? reason : check_begun(qp, attr);
 }
 
 /* -- the line */

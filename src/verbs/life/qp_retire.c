@@ -16,6 +16,7 @@
 #include "verbs/qp/qp_direct.h"
 #include "verbs/qp/qp_engine.h"
 #include "verbs/qp/qp_error.h"
+#include "verbs/qp/qp_part.h"
 #include "verbs/qp/qp_tell.h"
 #include "verbs/queue/cq_poll.h"
 #include "verbs/queue/receive_queue.h"
@@ -33,6 +34,8 @@ void qp_retire(struct qp *qp)
     lock_take(&qp->lock);
     qp_settle(qp);
     lock_release(&qp->lock);
+    if (qp->kind->retire)
+        qp->kind->retire(qp);
     progress_forget(process, qp_endpoint(qp));
     lock_release(&process->progress);
     lock_take(&qp->lock);
@@ -73,6 +76,7 @@ void qp_release(struct qp *qp)
     qp_inquiry_end(qp);
     if (qp->kind->release)
         qp->kind->release(qp);
+    qp_part_release(qp);
     if (qp_has_receives(qp))
         receive_queue_destroy(&qp->receives.own);
     pthread_mutex_destroy(&qp->ibv.mutex);

@@ -110,7 +110,7 @@ void work_words_send(const struct qp *qp, const struct send_wqe *work, enum reas
         snprintf(to->text, sizeof to->text, ", rkey 0x%x is of this process and not of the peer", work->rkey);
     else if (peer_refused(reason) && qp->path.remote)
         write_request(qp, work, to);
-    else if (qp->traits & QP_UNORDERED)
+    else if (qp->traits & (QP_UNORDERED | QP_ADDRESSED))
         write_receiver(work, to);
 }
 

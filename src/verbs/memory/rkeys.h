@@ -10,9 +10,17 @@ struct rkey_table;
 struct pd;
 
 /* LOCAL and REMOTE: the two keys of a region whose lkey differs from its rkey (create/mr_register.c). Keys of the kinds
- * after NULL are no lkeys. FOREIGN: memory that the processor can't reach
- * (wire/foreign/foreign.h). */
-enum region_kind { REGION_MEMORY, REGION_LOCAL, REGION_FOREIGN, REGION_NULL, REGION_WINDOW, REGION_REMOTE };
+ * after NULL are no lkeys. FOREIGN: memory that the processor can't reach (wire/foreign/foreign.h). INDIRECT: pieces of
+ * other regions (memory/indirect.h). */
+enum region_kind {
+    REGION_MEMORY,
+    REGION_LOCAL,
+    REGION_FOREIGN,
+    REGION_INDIRECT,
+    REGION_NULL,
+    REGION_WINDOW,
+    REGION_REMOTE,
+};
 
 /* The memory of a key: a memory region, or the bound range of a memory window. */
 struct region {
@@ -28,7 +36,7 @@ struct region {
 /* Returns true if the region is memory of the program, found by its lkey. */
 static inline bool region_is_memory(const struct region *region)
 {
-    return region->kind < REGION_NULL;
+    return region->kind < REGION_INDIRECT;
 }
 
 /* Makes a table; NULL: no memory. */

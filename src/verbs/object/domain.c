@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 
 #include "base/mapping.h"
 #include "config/settings.h"
@@ -148,9 +150,31 @@ static int take_default(size_t size, struct domain_block *block)
     return block->memory ? 0 : ENOMEM;
 }
 
+/* The variables of rdma-core's library for mlx5. With HUGE a program wants huge pages or no queue; the queues here need
+ * none, but where the machine has none, the program must learn that. NULL: it does not. */
+static const char *lacks_huge_pages(enum domain_resource resource)
+{
+    static const char *const variables[] = {[DOMAIN_CQ] = "MLX_CQ_ALLOC_TYPE",
+                                            [DOMAIN_SEND_QUEUE] = "MLX_QP_ALLOC_TYPE",
+                                            [DOMAIN_RECEIVE_QUEUE] = "MLX_QP_ALLOC_TYPE",
+                                            [DOMAIN_SRQ] = "MLX_SRQ_ALLOC_TYPE"};
+    enum { HUGE_PAGE = 2 << 20 };
+    const char *wanted = profile_is_mlx5(setting_profile()) ? secure_getenv(variables[resource]) : NULL;
+    if (!wanted || strcmp(wanted, "HUGE") != 0)
+        return NULL;
+    void *page = mapping_make(HUGE_PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+    if (page == MAP_FAILED)
+        return variables[resource];
+    munmap(page, HUGE_PAGE);
+    return NULL;
+}
+
 int domain_take(struct parent_domain *domain, enum domain_resource resource, size_t size, struct domain_block *block)
 {
     *block = (struct domain_block){0};
+    const char *lacking = lacks_huge_pages(resource);
+    if (lacking)
+        return refuse(ENOMEM, REASON_MLX5_LACKED, "huge pages, which %s wants, and this machine has none", lacking);
     if (!domain || !domain->allocate)
         return take_default(size, block);
     void *memory = domain->allocate(&domain->pd.ibv, domain->context, size, DOMAIN_ALIGNMENT, resource);

@@ -63,8 +63,13 @@ struct qp_kind {
     void (*transmit)(struct qp *, nanos now);
     /* Replaces the flush of receives when the queue pair is in error. */
     void (*flush_receives)(struct qp *);
+    /* Returns true if it has asked its receiver for a connection and has no answer. */
+    bool (*asks)(const struct qp *);
     /* Ends the work that names this address handle. */
     void (*forget_address)(struct qp *, const void *);
+    /* Ends what else takes packets for the queue pair, which is about to be destroyed. Under process->progress alone.
+     */
+    void (*retire)(struct qp *);
     /* Forgets the parts of unfinished messages before the queue pair is reset or destroyed. */
     void (*clear)(struct qp *);
 };

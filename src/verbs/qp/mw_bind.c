@@ -1,5 +1,6 @@
 #include "verbs/qp/mw_bind.h"
 
+#include "verbs/memory/indirect.h"
 #include "verbs/memory/mr.h"
 #include "verbs/memory/mw.h"
 #include "verbs/memory/rkeys.h"
@@ -123,9 +124,12 @@ enum reason mw_bind(struct qp *qp, const struct send_wqe *work)
     return reason;
 }
 
-enum reason mw_invalidate(struct qp *qp, uint32_t rkey)
+enum reason mw_invalidate(struct qp *qp, uint32_t rkey, bool by_peer)
 {
     struct region *region = rkeys_find(process_objects(qp->process)->keys, rkey);
+    struct indirect *indirect = indirect_find(process_objects(qp->process)->keys, rkey);
+    if (indirect)
+        return indirect_invalidate(indirect, qp->memory.pd, by_peer);
     if (!region || region->kind != REGION_WINDOW)
         return REASON_INVALIDATE_KEY;
     struct mw *mw = mw_of(region);

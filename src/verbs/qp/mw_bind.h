@@ -17,9 +17,9 @@ void mw_forget_bind(const struct send_wqe *);
 /* Executes IBV_WR_BIND_MW; REASON_NONE or why the work fails. */
 enum reason mw_bind(struct qp *, const struct send_wqe *);
 
-/* Invalidates the window of the key. REASON_INVALIDATE_KEY: this queue pair may not (IBA 10.6.7.2.6: only a window of
- * type 2 that it bound). */
-enum reason mw_invalidate(struct qp *, uint32_t rkey);
+/* Invalidates the window of the key, or the indirect region. REASON_INVALIDATE_KEY: this queue pair may not (IBA
+ * 10.6.7.2.6: only a window of type 2 that it bound). `by_peer`: a message of its peer asks for it. */
+enum reason mw_invalidate(struct qp *, uint32_t rkey, bool by_peer);
 
 /* Does the work of mr_remote (qp_memory.h) for a window's key. */
 enum reason mw_remote(const struct qp *, const struct region *, uint32_t rkey, uint64_t address, uint32_t length,

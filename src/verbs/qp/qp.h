@@ -18,6 +18,8 @@
 
 struct comp_cntr;
 struct cq;
+struct dc_target;
+struct dc_way;
 struct link;
 struct pd;
 struct peer;
@@ -28,6 +30,7 @@ struct srq;
 struct xrc_domain;
 struct xrc_front;
 struct qp_inquiry;
+struct qp_part;
 struct srd_ways;
 
 enum { QP_COUNTED = 5 }; /* operations with a separate completion counter, up to WRITE */
@@ -67,6 +70,18 @@ struct qp_xrc {
     struct xrc_front *front;        /* its part towards other processes (xrc_front.h); or NULL */
     struct srq *selected, *serving; /* the SRQ that the packet names; the SRQ of the receive in hand */
     bool stands_in; /* substitute for the queue pair of another process with its number (xrc_substitute.h) */
+};
+
+/* Dynamically connected queue pairs (kinds/dc/): an initiator or a target. */
+union qp_dc {
+    struct {
+        struct dc_way *way; /* to the present receiver; under qp->lock */
+        nanos wake;         /* when it asks again; NANOS_NEVER; under qp->lock */
+    };
+    struct {
+        struct dc_target *target; /* its responders; under process->progress */
+        uint64_t key;             /* its access key; never changes */
+    };
 };
 
 /* Work requests that were posted. Under qp->lock, except `retired`. */
@@ -203,8 +218,10 @@ struct qp {
     struct qp_progress progress;
     struct qp_groups groups;
     struct qp_xrc xrc;
+    union qp_dc dc;
     struct qp_ethernet ethernet;
     struct qp_counting counting;
+    _Atomic(struct qp_part *) part; /* a vendor's part of it (qp_part.h); or NULL */
 };
 
 /* The queue pair of a handle. */
@@ -248,6 +265,13 @@ static inline bool qp_is_watched(const struct qp *qp)
 static inline bool qp_is_reliable(const struct qp *qp)
 {
     return qp->traits & QP_RELIABLE;
+}
+
+/* The attributes of a change that have effects: the address vector of a dynamically connected queue pair has no
+ * destination. */
+static inline int qp_effective(const struct qp *qp, int mask)
+{
+    return qp->traits & (QP_ADDRESSED | QP_WELCOMES) ? mask & ~IBV_QP_AV : mask;
 }
 
 extern const struct object_class qp_class; /* of queue pairs that programs see */

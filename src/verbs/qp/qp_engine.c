@@ -33,6 +33,8 @@ nanos qp_deadline(const struct qp *qp)
         deadline = qp->rate_limit.wake;
     if (disturbance && disturbance->due < deadline)
         deadline = disturbance->due;
+    if (qp->traits & QP_ADDRESSED && qp->dc.wake < deadline)
+        deadline = qp->dc.wake;
     return qp->groups.since && qp->groups.wake < deadline ? qp->groups.wake : deadline;
 }
 

@@ -64,7 +64,7 @@ static inline enum reason find_remote(const struct qp *qp, const struct region *
 cold static enum reason find_special(const struct qp *qp, const struct region *region, uint32_t rkey, uint64_t address,
                                      uint32_t length, unsigned access, struct iovec *out)
 {
-    if (region->kind == REGION_REMOTE || region->kind == REGION_FOREIGN)
+    if (region->kind == REGION_REMOTE || region->kind == REGION_FOREIGN || region->kind == REGION_INDIRECT)
         return find_remote(qp, region, address, length, access, out);
     foreign_gather(NULL, false); /* a window may be taken away while its region stays */
     return region->kind == REGION_WINDOW ? mw_remote(qp, region, rkey, address, length, access, out)

@@ -21,7 +21,7 @@ enum reason qp_path_refusal_of_network(const struct qp *qp, const struct packet 
 {
     lock_assert_held(&qp->lock);
     const struct device *device = qp->object.context->device;
-    bool connected = !(qp->traits & QP_DATAGRAM);
+    bool connected = !(qp->traits & (QP_DATAGRAM | QP_WELCOMES));
     union ibv_gid source, destination;
     if (!packet->grh || !port_is_on(qp->process, device, interface))
         return REASON_PACKET_DESTINATION;

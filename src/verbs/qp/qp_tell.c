@@ -112,10 +112,13 @@ static void add_numbers(const struct qp *qp, const struct packet *packet, enum r
 
 static void tell(struct qp *qp, const struct packet *packet, enum reason reason)
 {
-    char numbers[WORDS_SIZE + 32], call[sizeof numbers + 96];
+    char numbers[WORDS_SIZE + 32], call[sizeof numbers + 96], from[32] = "";
+    uint32_t source = source_of(qp, packet);
     add_numbers(qp, packet, reason, numbers, sizeof numbers);
-    snprintf(call, sizeof call, "qp 0x%x: %s from qp 0x%x, psn %u%s", qp->number, op_table[packet->opcode].name,
-             source_of(qp, packet), packet->psn, numbers);
+    if (source)
+        snprintf(from, sizeof from, " from qp 0x%x", source);
+    snprintf(call, sizeof call, "qp 0x%x: %s%s, psn %u%s", qp->number, op_table[packet->opcode].name, from, packet->psn,
+             numbers);
     if (qp->told.first_error == reason)
         keep_words(qp, reason, call, false);
     log_reason(level_of(qp, packet, reason), reason, "%s", call);

@@ -83,6 +83,7 @@ static void ah_release(struct ah *ah)
     }
     if (ah->route)
         address_numbers_drop(pd_of(ah->ibv.pd)->addresses, ah->number);
+    free(ah->form);
     object_free(&ah->object, ah);
 }
 
@@ -162,13 +163,11 @@ static void end_work_of(struct qp *qp, const struct ah *ah)
     lock_release(&qp->lock);
 }
 
-/* An EFA ends work that names the handle, as flushed. */
+/* An EFA ends work that names the handle, as flushed; a dynamically connected queue pair forgets the way. */
 static void end_work(const struct ah *ah)
 {
     struct context *context = context_of(ah->ibv.context);
     struct object *object;
-    if (!ah->route)
-        return;
     control_lock(context);
     LIST_FOREACH (object, &context->objects[OBJECT_QP], siblings)
         end_work_of(qp_real(object_whole(object)), ah);

@@ -1,6 +1,8 @@
 /* Address handles: ibv_create_ah(3), ibv_create_ah_from_wc(3). Thread-safe. */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "verbs/object/address_numbers.h"
 #include "verbs/object/object.h"
 
@@ -15,6 +17,7 @@ struct ah {
     struct link *remote; /* leads to other hosts; or NULL */
     uint16_t number;     /* of an EFA: the number and the route of the GID (verbs/object/address_numbers.h) */
     uint64_t route;      /* 0: the device is no EFA */
+    void *_Atomic form;  /* the address in the form of a vendor (mlx5/objects.c), freed with the handle; or NULL */
 };
 
 /* The route of a handle; or 0. */

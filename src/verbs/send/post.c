@@ -89,6 +89,8 @@ cold static enum reason post_refuse_slow(const struct qp *qp, const struct ibv_s
         return REASON_TOO_MANY_SGES;
     if (wr->send_flags & ~qp->kind->send_flags)
         return REASON_SEND_FLAGS;
+    if (qp->traits & QP_ADDRESSED)
+        return REASON_SEND_OPCODE; /* no struct ibv_send_wr has an address for it: builders have */
     if (qp->traits & QP_UNORDERED && !(OPCODES_UD & OPCODE_BIT(wr->opcode)))
         return REASON_SEND_OPCODE; /* the device's library has READs and WRITEs for builders alone */
     if (!post_signals(qp, wr->send_flags))
@@ -343,11 +345,29 @@ void post_note_refused(struct qp *qp, enum reason reason, const char *name)
     lock_release(&qp->lock);
 }
 
+/* The errno of a refused post, where it is not EINVAL. */
+static const struct {
+    enum reason reason;
+    int error;
+} errors[] = {{REASON_SEND_QUEUE_FULL, ENOMEM},
+              {REASON_MKEY_LAYOUT, ENOMEM},
+              {REASON_SEND_UNREADABLE, EFAULT},
+              {REASON_MLX5_LACKED, EOPNOTSUPP}};
+
+static int error_of(enum reason reason)
+{
+    int error = EINVAL;
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+        if (errors[i].reason == reason)
+            error = errors[i].error;
+    return error;
+}
+
 int post_refused(struct qp *qp, const char *name, uint64_t id, enum reason reason, const char *text)
 {
     char call[QP_TELL_UNCHANGED + 96], missed[QP_TELL_UNCHANGED], queue[POST_TEXT];
     enum reason before = reason == REASON_SEND_STATE ? qp->told.unchanged : REASON_NONE;
-    int error = reason == REASON_SEND_QUEUE_FULL ? ENOMEM : reason == REASON_SEND_UNREADABLE ? EFAULT : EINVAL;
+    int error = error_of(reason);
     post_note_refused(qp, reason, name);
     refusal_keep(reason);
     if (log_leaves_out(LOG_WARN, reason)) /* programs post until the queue is full */

@@ -29,7 +29,7 @@ static void spoil(struct qp *qp, enum reason reason)
 
 static void finish_work(struct qp *qp)
 {
-    if (qp->batch.work && qp->traits & QP_DATAGRAM && !qp->batch.work->address)
+    if (qp->batch.work && qp->traits & (QP_DATAGRAM | QP_ADDRESSED) && !qp->batch.work->address)
         return spoil(qp, REASON_SEND_NO_AH);
     if (qp->batch.work) {
         send_queue_commit(&qp->batch.queue);
@@ -130,8 +130,24 @@ static int wr_complete(struct ibv_qp_ex *ibv)
     return reason ? post_refused(qp, "ibv_wr_complete", ibv->wr_id, reason, "") : 0;
 }
 
+/* Begins work of any opcode; NULL when the batch is spoilt. */
+static inline struct send_wqe *begin_work(struct qp *qp, unsigned opcode)
+{
+    struct send_wqe *work = post_reserve_in(qp, &qp->batch.queue, qp->batch.posted);
+    if (!work)
+        return spoil(qp, REASON_SEND_QUEUE_FULL), NULL;
+    work->id = qp->extended.wr_id;
+    work->opcode = (uint8_t)opcode;
+    work->flags = qp->extended.wr_flags & qp->kind->send_flags & ~(unsigned)IBV_SEND_INLINE;
+    work->sge_count = 0;
+    work->length = 0;
+    work->address = NULL;
+    work->remote_srq = 0;
+    return qp->batch.work = work;
+}
+
 /* Begins the next work request of the batch; NULL when the batch is spoilt. */
-static struct send_wqe *qp_ex_begin(struct ibv_qp_ex *ibv, enum ibv_wr_opcode opcode)
+struct send_wqe *qp_ex_begin(struct ibv_qp_ex *ibv, enum ibv_wr_opcode opcode)
 {
     struct qp *qp = qp_of_ex(ibv);
     finish_work(qp);
@@ -143,17 +159,18 @@ static struct send_wqe *qp_ex_begin(struct ibv_qp_ex *ibv, enum ibv_wr_opcode op
         return spoil(qp, REASON_SEND_FLAGS), NULL;
     if (!post_signals(qp, ibv->wr_flags))
         return spoil(qp, REASON_SEND_UNSIGNALLED), NULL;
-    struct send_wqe *work = post_reserve_in(qp, &qp->batch.queue, qp->batch.posted);
-    if (!work)
-        return spoil(qp, REASON_SEND_QUEUE_FULL), NULL;
-    work->id = ibv->wr_id;
-    work->opcode = (uint8_t)opcode;
-    work->flags = ibv->wr_flags & qp->kind->send_flags & ~(unsigned)IBV_SEND_INLINE;
-    work->sge_count = 0;
-    work->length = 0;
-    work->address = NULL;
-    work->remote_srq = 0;
-    return qp->batch.work = work;
+    return begin_work(qp, opcode);
+}
+
+struct send_wqe *qp_ex_begin_vendor(struct qp *qp, unsigned opcode)
+{
+    finish_work(qp);
+    return qp->batch.reason ? NULL : begin_work(qp, opcode);
+}
+
+void qp_ex_spoil(struct qp *qp, enum reason reason)
+{
+    spoil(qp, reason);
 }
 
 static void begin_remote(struct ibv_qp_ex *ibv, enum ibv_wr_opcode opcode, uint32_t rkey, uint64_t address,

@@ -10,6 +10,13 @@
 /* Returns true if a queue pair of this type may be made with these enum ibv_qp_create_send_ops_flags. */
 bool qp_ex_offers(const struct qp_kind *, uint64_t send_ops_flags);
 
+/* Begin the next work request of the batch, for builders of a vendor: an operation that any queue pair with builders
+ * may have (WORK_VENDOR_), or one that its kind must have. NULL: the batch is spoilt. qp_ex_spoil spoils it, so that
+ * ibv_wr_complete refuses it for this reason. */
+struct send_wqe *qp_ex_begin_vendor(struct qp *, unsigned opcode);
+struct send_wqe *qp_ex_begin(struct ibv_qp_ex *, enum ibv_wr_opcode);
+void qp_ex_spoil(struct qp *, enum reason);
+
 /* Gives a new queue pair its builders. */
 void qp_ex_fill(struct qp *);
 

@@ -238,6 +238,11 @@ __attribute__((flatten)) static void transmit_rc(struct qp *qp, nanos now)
     traffic_end_batch(qp_flow(qp), link);
 }
 
+void qp_transmit_reliable(struct qp *qp, nanos now)
+{
+    transmit_rc(qp, now);
+}
+
 void qp_transmit_connected(struct qp *qp, nanos now)
 {
     struct packet packet;
@@ -420,7 +425,7 @@ void qp_transmit_guarded(struct qp *qp, nanos now)
         return;
     if (unlikely(qp_is_watched(qp)))
         qp->rate_limit.wake = NANOS_NEVER;
-    if (likely(qp_is_reliable(qp))) {
+    if (likely((qp->traits & (QP_RELIABLE | QP_ADDRESSED)) == QP_RELIABLE)) {
         transmit_rc(qp, now);
     } else {
         qp_flow(qp)->now = now;

@@ -26,6 +26,9 @@ void qp_settle(struct qp *);
  * has been read, if there was one. Under qp->lock. */
 bool qp_was_taken(struct qp *);
 
+/* Sends the output of a reliable queue pair, for its kind's qp_kind.transmit. */
+void qp_transmit_reliable(struct qp *, nanos now);
+
 /* Implementations of qp_kind.transmit: packets to the peer of an unreliable connection, and datagrams to their address
  * handles. */
 void qp_transmit_connected(struct qp *, nanos now);

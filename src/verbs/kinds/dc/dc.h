@@ -1,0 +1,24 @@
+/* Dynamically connected queue pairs of mlx5: an initiator (DCI) sends each work request to the target (DCT) that it
+ * names, and a target takes what initiators send into its SRQ.
+ *
+ * The initiator is a requester of XRC's packets with one connection at a time. When the next work request names another
+ * receiver, and all before it has ended, it asks that target for a responder (HELLO, WELCOME: struct dc_header); the
+ * number of the responder is in the place of the SRQ's in each request. The target keeps a responder for each
+ * initiator: a queue pair that the program does not know, with the target's SRQ, completion queue, rights and number.
+ */
+#pragma once
+
+#include "base/nanos.h"
+#include "verbs/qp/kind.h"
+
+struct endpoint_arrival;
+struct qp;
+
+enum { DC_READS_MOST = 16 }; /* READs and atomics that a target takes in at a time, from each initiator */
+
+/* Sets the access key of a target that the program does not have yet. */
+void dct_set_key(struct ibv_qp *, uint64_t key);
+
+/* Names the receiver of the work request in hand, as mlx5dv_wr_set_dc_addr(3). The handle must live until the work has
+ * ended. */
+void dci_set_address(struct qp *, struct ibv_ah *, uint32_t target, uint64_t key);
