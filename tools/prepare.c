@@ -99,6 +99,17 @@ static void name_preloaded(const char *directory, const char *name, char path[PL
     snprintf(path, PLACE_PATH_MAX + 32, "%s%s%s", whole ? directory : "", whole ? "/" : "", name);
 }
 
+/* The directory of libmlx5 is searched only for a device that has its calls: for others the distribution's library says
+ * that they are not its own. */
+static int set_vendor_path(const char *directory)
+{
+    char vendor[PLACE_PATH_MAX + 8];
+    if (!profile_is_mlx5(setting_profile()))
+        return 0;
+    snprintf(vendor, sizeof vendor, "%s/mlx5", directory);
+    return prepend("LD_LIBRARY_PATH", vendor) ? out_of_memory() : 0;
+}
+
 /* AddressSanitizer refuses to start after a preloaded library without this option; these libraries do it no harm. */
 int prepare_preload(const char *path)
 {
@@ -155,6 +166,8 @@ static int provide(bool paths)
     if (place_libraries(directory, why, sizeof why))
         return complain_and(EXIT_SELF, "%s", why);
     int status = set_library_path(directory);
+    if (!status)
+        status = set_vendor_path(directory);
     if (!status && paths)
         status = provide_paths(directory);
     return status ? status : meet();
@@ -275,24 +288,27 @@ static void list_profiles(const char *directory, char *names, size_t size)
         free(entries);
 }
 
-/* A name without a slash is an installed profile's. */
+/* A name without a slash is an installed profile's. Words behind a comma stay behind the path. */
 static int find_profile(const struct command *command, const char *name, char path[PLACE_PATH_MAX])
 {
     char directory[PLACE_PATH_MAX], names[1024];
-    if (strchr(name, '/'))
+    int letters = (int)strcspn(name, ",");
+    if (memchr(name, '/', (size_t)letters))
         return make_whole(name, path);
     if (!place_profiles(directory))
         return complain_and(
             EXIT_SELF,
             "The profiles that belong to this command are not where they should be. Build or install softverbs again.");
-    int length = snprintf(path, PLACE_PATH_MAX, "%s/%s" PROFILE_END, directory, name);
-    if (length < PLACE_PATH_MAX && !access(path, F_OK))
+    int length = snprintf(path, PLACE_PATH_MAX, "%s/%.*s" PROFILE_END, directory, letters, name);
+    if (length < PLACE_PATH_MAX && !access(path, F_OK)) {
+        snprintf(path + length, PLACE_PATH_MAX - (size_t)length, "%s", name + letters);
         return 0;
+    }
     list_profiles(directory, names, sizeof names);
     return command_misused(command,
-                           "There is no profile \"%s\". There are %s; a file of your own has a slash in its path, "
-                           "as in ./%s" PROFILE_END ".",
-                           name, names, name);
+                           "There is no profile \"%.*s\". There are %s; a file of your own has a slash in its path, "
+                           "as in ./%.*s" PROFILE_END ".",
+                           letters, name, names, letters, name);
 }
 
 static int set_profile(const struct command *command, enum setting setting, const char *name)

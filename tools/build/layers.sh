@@ -2,7 +2,7 @@
 # Links each layer's sources into a separate include directory: layers.sh SOURCE BUILD VERSION. Prints for meson each
 # layer of src/layers, followed by those that it or their headers may include. The version is a header beside the ground floor.
 set -eu
-sed -n 's/^\([a-z]*\)\**:/\1/p' "$1/src/layers" | awk '{
+sed -n 's/^\([a-z0-9]*\)\**:/\1/p' "$1/src/layers" | awk '{
     reach[$1] = " " $1
     for (i = 2; i <= NF; i++) {
         split(reach[$i], below, " ")

@@ -36,6 +36,7 @@ MEMBERS = {
     "src/tap/capture.c: lock": ("src/verbs/send/transmit.c", "unlikely(qp->process->poller.restraints)"),  # a child sends nothing
     "src/tap/taps.h: lock": ("src/tap/delay.c", "*taps->closed"),  # a child sends nothing
     "src/verbs/kinds/ethernet/steering.c: lock": ("src/verbs/kinds/ethernet/steering.c", "lock_inherit(&steering->lock)"),
+    "src/verbs/memory/indirect.h: lock": ("src/verbs/send/transmit.c", "unlikely(qp->process->poller.restraints)"),  # a child moves no data
     "src/verbs/memory/mw.h: lock": ("src/verbs/create/mw_allocate.c", "lock_inherit(&mw->lock)"),
     "src/verbs/object/address_numbers.c: lock": ("src/verbs/object/address_numbers.c", "lock_inherit(&numbers->lock)"),
     "src/verbs/object/async.h: lock": ("src/verbs/context/inherit.c", "lock_inherit(&context->async.lock)"),

@@ -13,8 +13,10 @@
 
 #include "abi/unsupported.h"
 #include "checks.h"
+#include "config/settings.h"
 #include "packages.h"
 #include "place.h"
+#include "profile/profile.h"
 #include "program.h"
 #include "symbols.h"
 
@@ -24,8 +26,8 @@ struct patient {
     char path[PATH_MAX];
     struct program program;
     char ours[PLACE_PATH_MAX]; /* the directory of our libraries */
-    char verbs[PATH_MAX],
-        rdmacm[PATH_MAX]; /* the libraries that the linker finds without LD_PRELOAD; "": not linked with it */
+    char verbs[PATH_MAX], rdmacm[PATH_MAX],
+        mlx5[PATH_MAX];   /* the libraries that the linker finds without LD_PRELOAD; "": not linked with it */
     char named[PATH_MAX]; /* a libibverbs that it, or a library of it, names with its directory; "": no such library */
     char absent[SAY];     /* libraries that are not found */
     char line[256];       /* the command that installs one of them; "": not known */
@@ -153,14 +155,17 @@ static void note_library(struct patient *patient, const char *line)
         snprintf(patient->verbs, sizeof patient->verbs, "%s", path);
     else if (!strcmp(name, "librdmacm.so.1"))
         snprintf(patient->rdmacm, sizeof patient->rdmacm, "%s", path);
+    else if (!strcmp(name, "libmlx5.so.1"))
+        snprintf(patient->mlx5, sizeof patient->mlx5, "%s", path);
 }
 
 /* Becomes the linker, which only lists libraries, as for ldd(1). A damaged file could keep it busy for ever. */
 static void become_linker(const struct patient *patient, int out)
 {
     const char *old = getenv("LD_LIBRARY_PATH");
-    char path[PLACE_PATH_MAX + PATH_MAX];
-    snprintf(path, sizeof path, old && *old ? "%s:%s" : "%s", patient->ours, old);
+    char path[2 * PLACE_PATH_MAX + PATH_MAX];
+    int length = profile_is_mlx5(setting_profile()) ? snprintf(path, sizeof path, "%s/mlx5:", patient->ours) : 0;
+    snprintf(path + length, sizeof path - (size_t)length, old && *old ? "%s:%s" : "%s", patient->ours, old);
     setrlimit(RLIMIT_CPU, &(struct rlimit){LINKER_SECONDS, LINKER_SECONDS});
     if ((!patient->around && setenv("LD_LIBRARY_PATH", path, 1)) || setenv("LD_TRACE_LOADED_OBJECTS", "1", 1) ||
         unsetenv("LD_PRELOAD") || dup2(out, STDOUT_FILENO) < 0 || dup2(out, STDERR_FILENO) < 0)
@@ -225,6 +230,20 @@ static void check_verbs(const struct patient *patient)
         check_rpath(patient);
 }
 
+/* Says of a program of libmlx5 which one it gets. */
+static void check_mlx5(const struct patient *patient)
+{
+    if (!*patient->mlx5 || patient->around)
+        return;
+    if (is_ours(patient, patient->mlx5))
+        check_say(VERDICT_OK, "libmlx5", "It will load ours, %s.", patient->mlx5);
+    else
+        check_say(VERDICT_OK, "libmlx5",
+                  "It will load %s, which finds no device of its own here. With a profile and the word mlx5, as in "
+                  "\"--profile connectx-7-roce,mlx5\", it loads ours.",
+                  patient->mlx5);
+}
+
 static void check_libraries(struct patient *patient)
 {
     if (!list_libraries(patient)) {
@@ -239,6 +258,7 @@ static void check_libraries(struct patient *patient)
         check_around(patient->verbs, patient->named, patient->direct);
     else
         check_verbs(patient);
+    check_mlx5(patient);
     if (*patient->rdmacm && !patient->around)
         check_say(VERDICT_OK, "librdmacm",
                   "It will load %s, which stays the distribution's; softverbs serves its connections.",

@@ -26,7 +26,7 @@ ATTACKED_SERVER = f"{HERE}/attacked_server.py"
 STRANGER = {4: "10.91.0.77", 6: "fd91::77"}
 ROCE, PARTITION, QKEY, NEW_NETWORK = 4791, 0xffff, 0x11111111, 0x40000000
 SEND_FIRST, SEND_MIDDLE, SEND_ONLY, WRITE_ONLY, READ_REQUEST, ACKNOWLEDGE, FETCH_ADD = 0, 1, 4, 10, 12, 17, 20
-RC, UC, UD, XRC, SRD = 0, 1 << 5, 3 << 5, 5 << 5, 6 << 5
+RC, UC, UD, XRC, SRD, DC = 0, 1 << 5, 3 << 5, 5 << 5, 6 << 5, 7 << 5
 TRUNCATED, VERSION, OPCODE, PAD, PAYLOAD, ICRC, NO_QP, SERVICE, BAD_PKEY, BAD_QKEY, SOURCE, PSN, STALE, SEQUENCE, NO_RECEIVE, \
     TOO_LONG, MEMORY, MAD_LENGTH, MAD_CLASS, MAD_MESSAGE, MAD_UNSOLICITED, TOO_MANY = \
     1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 22, 23, 24, 25, 30
@@ -246,7 +246,7 @@ def another_version(attacked, attacker):
 def reserved_operations(attacked, attacker):
     """All of RD, of what has no service, and what is left of the others."""
     known = {RC: set(range(21)) | {22, 23, 28, 29}, UC: set(range(12)), UD: {4, 5}, XRC: set(range(21)) | {22, 23, 28, 29}, 4 << 5: {1},
-             SRD: {4, 5, 10, 11, 12, 16, 17, 24, 25}}
+             SRD: {4, 5, 10, 11, 12, 16, 17, 24, 25}, DC: {24, 25}}
     opcodes = [opcode for opcode in range(256) if opcode & 31 not in known.get(opcode & 0xe0, set())]
     packets = [transport(opcode, attacked.numbers["rc"], attacked.psn, payload=b"\xee" * 64) for opcode in opcodes]
     return [attacker.seal(packet) for packet in packets], {OPCODE: len(opcodes)}

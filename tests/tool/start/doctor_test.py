@@ -175,6 +175,16 @@ def a_program_of_the_distribution_gets_our_library():
     assert f"{cases.BUILD}/lib/libibverbs.so.1" in found["libibverbs"][1] and "librdmacm.so.1" in found["librdmacm"][1], found
 
 
+def a_program_of_libmlx5_learns_which_one_it_gets():
+    if not os.path.exists("/usr/bin/ib_write_bw"):
+        raise Skip("package perftest is not installed")
+    profile = os.path.join(cases.BUILD, "profiles", "connectx-7-roce.profile")
+    for value, ours in ((profile, False), (f"{profile},mlx5", True)):
+        said = " ".join(softverbs("doctor", "ib_write_bw", env={"SOFTVERBS_PROFILE": value}).stdout.decode().split("\n    "))
+        found = re.search(r"^ok +libmlx5 +It will load (ours, )?(\S+libmlx5.so.1)[,.]", said, re.M)
+        assert found and bool(found[1]) == ours and found[2].startswith(cases.BUILD) == ours, said
+
+
 def around_names_the_library_of_the_distribution_and_what_goes_past_it():
     if not os.path.exists("/usr/bin/ib_write_bw"):
         raise Skip("package perftest is not installed")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Compares what our libefa.so.1 exports with the list of all releases, and with the distribution's, if that is there; prints TAP.
+"""Compares what our library of a vendor exports with the list of all releases, and with the distribution's, if that is there; prints TAP.
 
-Usage: efa_symbols_test.py OURS THEIRS LIST
+Usage: vendor_symbols_test.py OURS THEIRS LIST
 """
 import os
 import sys
@@ -14,7 +14,7 @@ def main():
     every, _ = listed(path)
     wrong = sorted(every ^ set(symbols(ours)))
     print("1..2")
-    print(f"{'not ' if wrong else ''}ok 1 - libefa exports what the list has", *wrong)
+    print(f"{'not ' if wrong else ''}ok 1 - {os.path.basename(theirs)} exports what the list has", *wrong)
     if not os.path.exists(theirs):
         print(f"ok 2 - what the distribution's exports # SKIP there is no {theirs}")
         return bool(wrong)

@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""Devices with the calls of mlx5: their answers (mlx5.c), and which libmlx5 programs find. Prints TAP."""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, folder) for folder in ("../tool", "../clients")]
+import cases  # pylint: disable=wrong-import-position
+from cases import BUILD, softverbs  # pylint: disable=wrong-import-position
+
+PROGRAM, DYNAMIC = (f"{BUILD}/tests/profiles/{name}" for name in ("mlx5", "dynamic"))
+FACE = "connectx-7-roce,mlx5"
+
+# Names the file of the library that a program gets by its name, and whether it says that the first device is one of mlx5.
+FIND = """
+import ctypes, sys
+verbs = ctypes.CDLL("libibverbs.so.1")
+verbs.ibv_get_device_list.restype = ctypes.POINTER(ctypes.c_void_p)
+library = ctypes.CDLL(sys.argv[1])
+library.mlx5dv_is_supported.restype = ctypes.c_bool
+library.mlx5dv_is_supported.argtypes = [ctypes.c_void_p]
+print(library.mlx5dv_is_supported(verbs.ibv_get_device_list(None)[0]))
+for name, node in (("mlx5dv_init_obj", "MLX5_1.0"), ("mlx5dv_init_obj", "MLX5_1.2"), ("mlx5dv_reg_dmabuf_mr", "MLX5_1.25")):
+    dlvsym = ctypes.CDLL(None).dlvsym
+    dlvsym.restype, dlvsym.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]
+    print(bool(dlvsym(library._handle, name.encode(), node.encode())))
+print(*{line.split()[-1] for line in open("/proc/self/maps") if "libmlx5" in line})
+"""
+
+
+def _expect(holds, *told):
+    assert holds, told
+
+
+def _find(profile, name):
+    done = softverbs("run", "--profile", profile, "--", "python3", "-c", FIND, name)
+    _expect(done.returncode == 0, profile, name, done.stdout, done.stderr)
+    return done.stdout.decode().split()
+
+
+def the_device_answers_as_one_of_mlx5():
+    done = softverbs("run", "--profile", FACE, PROGRAM)
+    lines = done.stdout.decode().splitlines()
+    _expect(done.returncode == 0 and len(lines) > 60 and lines[-1] == f"1..{len(lines) - 1}" and all(line.startswith("ok") for line in lines[:-1]), done.stdout.decode(), done.stderr)
+
+
+def programs_find_the_library_by_each_of_its_names():
+    for name in ("libmlx5.so", "libmlx5.so.1"):
+        supported, *nodes, path = _find(FACE, name)
+        _expect(supported == "True" and nodes == ["True"] * 3 and os.path.dirname(path) == os.path.realpath(f"{BUILD}/lib/mlx5"), name, supported, nodes, path)
+
+
+def without_the_word_they_find_the_distributions():
+    if not os.path.exists("/usr/lib/x86_64-linux-gnu/libmlx5.so.1"):
+        raise cases.Skip("the distribution's libmlx5 is not installed")
+    supported, *_, path = _find("connectx-7-roce", "libmlx5.so.1")
+    _expect(supported == "False" and BUILD not in path, supported, path)
+
+
+def env_names_its_directory():
+    for profile, wanted in ((FACE, True), ("connectx-7-roce", False)):
+        done = softverbs("env", "--profile", profile)
+        _expect((b"/lib/mlx5:" in done.stdout) == wanted, profile, done.stdout)
+
+
+def other_profiles_have_the_calls_behind_a_comma():
+    """The device has NVIDIA's numbers, in its attributes and in /sys."""
+    look = "ibv_devinfo -v && cd /sys/class/infiniband/*/device/ && cat vendor device"
+    for name, part in (("connectx-6,mlx5", 4123), ("connectx-7,mlx5=calls", 4129), ("minimal,mlx5", 4129), (FACE, 4129)):
+        done = softverbs("run", "--profile", name, "--", "sh", "-c", look)
+        text = done.stdout.decode()
+        _expect(re.search(r"vendor_id:\s+0x02c9\n", text) and re.search(rf"vendor_part_id:\s+{part}\n", text) and text.endswith(f"0x15b3\n{part:#x}\n"), name, text, done.stderr)
+    done = softverbs("run", "--profile", "rxe,max_qp=17", "ibv_devinfo", "-v")
+    _expect(re.search(rb"max_qp:\s+17\n", done.stdout), done.stdout)
+
+
+def words_that_are_none_are_refused():
+    for word, wanted in (("mlx5=queues", b'"queues" is not one of none calls.'), ("max_qp", b'"max_qp" is not of the form KEY=VALUE.'), ("beauty=1", b'there is no key "beauty".')):
+        done = softverbs("run", "--profile", f"rxe,{word}", "true")
+        _expect(done.returncode == 2 and wanted in done.stderr, word, done.stderr)
+
+
+def _log_of(*options):
+    with tempfile.TemporaryDirectory() as folder:
+        softverbs("run", *options, "--log", "info", "--log-file", f"{folder}/log", PROGRAM, env={"SOFTVERBS_LOG_LINES": None})
+        with open(f"{folder}/log", encoding="utf-8") as file:
+            return file.read()
+
+
+def a_refusal_names_what_is_missing():
+    text = _log_of("--profile", FACE)
+    for wanted in (r"mlx5dv_open_device: DevX: .*reason 842", r"mlx5dv_create_cq: .* and not 100: .*reason 843",
+                   r"mlx5dv_create_qp: create_flags is 0x100", r"mlx5dv_create_qp: srq is NULL: .*reason 848", r"ibv_wr_complete of wr_id 7: .*reason 845", r"ibv_wr_complete of wr_id 7: .*reason 846",
+                   r"mlx5dv_reserved_qpn_dealloc: qpn is 0x\w+: .*reason 847", r"reason 844"):
+        _expect(re.search(wanted, text), wanted, text)
+
+
+def _dynamic(word):
+    """The status of the work of dynamic.c, and the log."""
+    done = softverbs("run", "--profile", FACE, "--log", "info", "--", DYNAMIC, word, env={"SOFTVERBS_LOG_LINES": None})
+    _expect(done.returncode == 0, word, done.stdout, done.stderr)
+    return int(done.stdout), done.stderr.decode()
+
+
+def work_of_an_initiator_fails_for_its_reason():
+    """ACCESS_KEY, PACKET_ACCESS_KEY and PACKET_RESPONDER; the log has the target and its address."""
+    _expect(_dynamic("fine")[0] == 0)
+    for word, wanted, lines in (("key", 10, (r"IBV_WC_REM_ACCESS_ERR.*, for qp 0x\w+ at .*\(reason 129\)", r"HELLO.*\(reason 36\)")),
+                                ("nobody", 12, (r"IBV_WC_RETRY_EXC_ERR.*\(reason 105\)",)), ("renewed", 12, (r"\(reason 37\)",)), ("reset", 12, (r"IBV_WC_RETRY_EXC_ERR.*\(reason 105\)",))):
+        status, log = _dynamic(word)
+        _expect(status == wanted, word, status, log)
+        for line in lines:
+            _expect(re.search(line, log), word, line, log)
+
+
+def why_names_the_target_that_an_initiator_waits_for():
+    for word, wanted in (("nobody", r"waits for its target, queue pair 0x\w+: no process of this directory has queue pair 0x\w+"),
+                         ("reset", r"waits for an answer to 1 packet \(timeout is 20\): queue pair 0x\w+ of process \d+ \(dynamic\) is in RESET"),
+                         ("unready", r"sends, and its peer's shared receive queue with handle \d+ is empty \(ibv_post_srq_recv\)")):
+        program = subprocess.Popen([cases.SOFTVERBS, "run", "--profile", FACE, "--", DYNAMIC, word, "1000"], env=cases.environment(), stdout=subprocess.DEVNULL)
+        try:
+            told, deadline = "", cases.until(20)
+            while not re.search(wanted, told) and time.monotonic() < deadline:
+                told = " ".join(softverbs("why").stdout.decode().split())
+            _expect(re.search(wanted, told), word, told)
+        finally:
+            program.kill()
+            program.wait()
+
+
+def a_device_of_another_kind_says_so():
+    text = _log_of("--profile", "rxe")
+    _expect(re.search(r"mlx5dv_query_device: profile rxe: .*reason 841", text), text)
+
+
+def layers_see_the_calls():
+    done = softverbs("run", "--profile", FACE, "--trace=mlx5dv_create_qp,mlx5dv_query_device", "--", PROGRAM)
+    _expect(b"mlx5dv_query_device(" in done.stderr and re.search(rb"mlx5dv_create_qp\(.*\) = NULL EOPNOTSUPP", done.stderr), done.stderr)
+    done = softverbs("run", "--profile", FACE, "--inject", "mlx5dv_create_mkey:error=ENOMEM", "--", PROGRAM)
+    _expect(b"not ok" in done.stdout and b"two ends with builders and indirect keys" in done.stdout, done.stdout)
+
+
+def missing_lists_what_is_not_built():
+    done = softverbs("missing")
+    _expect(re.search(rb"mlx5dv_devx_general_cmd\s+commands of the adapter's firmware", done.stdout) and b"mlx5dv_query_device" not in done.stdout, done.stdout)
+
+
+if __name__ == "__main__":
+    cases.main(sys.modules[__name__])
