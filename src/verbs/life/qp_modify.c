@@ -216,7 +216,7 @@ static void reset(struct qp *qp)
     qp_ends_leave(qp);
     qp->path.begun = read_clock(CLOCK_MONOTONIC);
     qp->path.peer_claimed = qp->path.peer_ended = false; /* they were the former connection's */
-    qp->receives.last_wqe_raised = false;
+    qp->progress.last_wqe_raised = false;
     qp_forget_attributes(qp);
     qp->rate_limit.rate = 0;
     qp_judge_watch(qp);

@@ -91,8 +91,8 @@ struct qp_sends {
     uint32_t unsignalled;     /* ended since the last completion entry */
     bool signal_all;
     uint32_t resets;                  /* how often the queue pair was reset */
-    struct responder_resource *saved; /* of the responder */
     unsigned options;                 /* SRD: enum srd_option; written before the program has the queue pair */
+    struct responder_resource *saved; /* of the responder */
     void *rooms;                      /* SRD: the engine's memory (kinds/srd/srd_owner.c) */
     struct srd_ways *ways;            /* SRD: links for answers (kinds/srd/srd_ways.c) */
 };
@@ -100,14 +100,14 @@ struct qp_sends {
 /* The posting of sends, which a program's thread owns from ibv_wr_start to ibv_wr_complete; qp_ex.h. */
 struct qp_batch {
     struct lock lock;
+    bool exists;              /* the queue pair has builders */
+    enum reason reason;       /* the first thing that went wrong */
     _Atomic(uintptr_t) owner; /* the thread between the two; or 0 */
     struct send_queue queue;  /* the places of its work meanwhile: in the send queue, where no other thread uses them */
     struct send_wqe *work;    /* being filled, not in `queue` yet */
     uint32_t posted;          /* qp_sends.posted after the batch */
     uint32_t resets;          /* qp_sends.resets when the batch began */
     nanos begun;              /* when the batch began */
-    enum reason reason;       /* the first thing that went wrong */
-    bool exists;              /* the queue pair has builders */
     struct calls_holder calls; /* the calls of the builders */
 };
 
@@ -141,9 +141,10 @@ struct qp_counting {
 
 /* The loop's state of the queue pair (qp_endpoint.c). */
 struct qp_progress {
-    bool waited;        /* an ACK has waited for one round, to be sent along with a request; under progress */
-    bool refused;       /* the packet in hand was not expected; under qp->lock */
-    uint32_t postponed; /* deadlines that were postponed while links are faulty; under qp->lock */
+    bool waited;          /* an ACK has waited for one round, to be sent along with a request; under progress */
+    bool refused;         /* the packet in hand was not expected; under qp->lock */
+    bool last_wqe_raised; /* IBV_EVENT_QP_LAST_WQE_REACHED, since the last reset; under qp->lock */
+    uint32_t postponed;   /* deadlines that were postponed while links are faulty; under qp->lock */
 };
 
 /* The objects that the queue pair uses. */
@@ -164,7 +165,6 @@ struct qp_memory {
 struct qp_receives {
     struct receive_queue *queue; /* own or the SRQ's; NULL: receives nothing */
     struct receive_queue own;
-    bool last_wqe_raised;
 };
 
 /* Posts of work that were refused since the last accepted post; under lock. */

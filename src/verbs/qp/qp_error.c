@@ -39,9 +39,9 @@ void qp_flush_receives(struct qp *qp)
     if (qp->uses.srq) {
         if (qp->uses.srq->kind->flush)
             qp->uses.srq->kind->flush(qp);
-        if (!qp->receives.last_wqe_raised)
+        if (!qp->progress.last_wqe_raised)
             qp_raise(qp, IBV_EVENT_QP_LAST_WQE_REACHED);
-        qp->receives.last_wqe_raised = true;
+        qp->progress.last_wqe_raised = true;
         return;
     }
     bool ignored;
