@@ -132,21 +132,21 @@ static void wr_raw_wqe(struct mlx5dv_qp_ex *builders, const void *wqe)
     raw_build(qp_of_builders(builders), wqe);
 }
 
-static void wr_set_dc_addr(struct mlx5dv_qp_ex *builders, struct ibv_ah *ah, uint32_t remote_dctn,
-                           uint64_t remote_dc_key)
-{
-    struct qp *qp = qp_of_builders(builders);
-    if (qp->traits & QP_ADDRESSED)
-        dci_set_address(qp, ah, remote_dctn, remote_dc_key);
-    else
-        qp_ex_spoil(qp, REASON_MLX5_LACKED);
-}
-
 /* An initiator without streams ignores the number of one, as an adapter does: perftest names 0. */
 static void wr_set_dc_addr_stream(struct mlx5dv_qp_ex *builders, struct ibv_ah *ah, uint32_t remote_dctn,
                                   uint64_t remote_dc_key, uint16_t stream_id)
 {
-    wr_set_dc_addr(builders, ah, remote_dctn, remote_dc_key);
+    struct qp *qp = qp_of_builders(builders);
+    if (qp->traits & QP_ADDRESSED)
+        dci_set_address(qp, ah, remote_dctn, remote_dc_key, stream_id);
+    else
+        qp_ex_spoil(qp, REASON_MLX5_LACKED);
+}
+
+static void wr_set_dc_addr(struct mlx5dv_qp_ex *builders, struct ibv_ah *ah, uint32_t remote_dctn,
+                           uint64_t remote_dc_key)
+{
+    wr_set_dc_addr_stream(builders, ah, remote_dctn, remote_dc_key, 0);
 }
 
 /* --- what the device does not have */

@@ -92,6 +92,20 @@ static struct ibv_qp *make_with_builders(struct ibv_context *context, struct ibv
     return qp;
 }
 
+static int check_dynamic(const struct mlx5dv_qp_init_attr *mlx5)
+{
+    const struct mlx5dv_dc_init_attr *dc = &mlx5->dc_init_attr;
+    bool streams = mlx5->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS;
+    if (dc->dc_type != MLX5DV_DCTYPE_DCT && dc->dc_type != MLX5DV_DCTYPE_DCI)
+        return mlx5_refuse_bits("dc_type", dc->dc_type);
+    if (streams && dc->dc_type == MLX5DV_DCTYPE_DCT)
+        return mlx5_refuse_together("a target has no streams");
+    if (streams &&
+        (dc->dci_streams.log_num_concurent > DC_STREAMS_LOG || dc->dci_streams.log_num_errored > DC_STREAMS_LOG))
+        return mlx5_refuse_together("dci_streams are more than dci_streams_caps allow");
+    return 0;
+}
+
 /* Makes a dynamically connected queue pair. An initiator's work is built, as only builders name a receiver. */
 static struct ibv_qp *make_dynamic(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr,
                                    const struct mlx5dv_qp_init_attr *mlx5)
@@ -99,10 +113,9 @@ static struct ibv_qp *make_dynamic(struct ibv_context *context, struct ibv_qp_in
     const uint32_t asked = attr->comp_mask;
     struct ibv_srq *const srq = attr->srq;
     bool target = mlx5->dc_init_attr.dc_type == MLX5DV_DCTYPE_DCT;
-    if (!target && mlx5->dc_init_attr.dc_type != MLX5DV_DCTYPE_DCI)
-        return refused_null(mlx5_refuse_bits("dc_type", mlx5->dc_init_attr.dc_type));
-    if (mlx5->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS)
-        return refused_null(mlx5_lacks("MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS"));
+    int error = check_dynamic(mlx5);
+    if (error)
+        return refused_null(error);
     if (!target) {
         attr->srq = NULL; /* adapters ignore it, and perftest gives one */
         attr->comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
@@ -113,6 +126,8 @@ static struct ibv_qp *make_dynamic(struct ibv_context *context, struct ibv_qp_in
     attr->srq = srq;
     if (qp && target)
         dct_set_key(qp, mlx5->dc_init_attr.dct_access_key);
+    else if (qp && mlx5->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS)
+        dci_make_streams(qp, mlx5->dc_init_attr.dci_streams.log_num_errored);
     return qp;
 }
 

@@ -92,6 +92,8 @@ static void fill_dynamic(struct ibv_context *context, struct mlx5dv_context *att
         device_query_ex(context, NULL, &device, sizeof device);
         attr->dc_odp_caps = device.xrc_odp_caps;
     }
+    if (asked & MLX5DV_CONTEXT_MASK_DCI_STREAMS)
+        attr->dci_streams_caps.max_log_num_concurent = attr->dci_streams_caps.max_log_num_errored = DC_STREAMS_LOG;
     if (asked & MLX5DV_CONTEXT_MASK_MAX_DC_RD_ATOM)
         attr->max_dc_rd_atom = attr->max_dc_init_rd_atom = DC_READS_MOST;
 }
@@ -111,15 +113,15 @@ static void fill_newer(struct mlx5dv_context *attr, uint64_t asked)
 }
 
 /* Only what the program asks for is written, as older programs have a shorter struct. No bit stays set of what is not
- * filled: the page of the clock, the ports of a group, register C0, and streams of initiators. */
+ * filled: the page of the clock, the ports of a group, and register C0. */
 int own_mlx5dv_query_device(struct ibv_context *context, struct mlx5dv_context *attr)
 {
-    const uint64_t filled = MLX5DV_CONTEXT_MASK_CQE_COMPRESION | MLX5DV_CONTEXT_MASK_SWP |
-                            MLX5DV_CONTEXT_MASK_STRIDING_RQ | MLX5DV_CONTEXT_MASK_TUNNEL_OFFLOADS |
-                            MLX5DV_CONTEXT_MASK_CLOCK_INFO_UPDATE | MLX5DV_CONTEXT_MASK_FLOW_ACTION_FLAGS |
-                            MLX5DV_CONTEXT_MASK_SIGNATURE_OFFLOAD | MLX5DV_CONTEXT_MASK_WR_MEMCPY_LENGTH |
-                            MLX5DV_CONTEXT_MASK_CRYPTO_OFFLOAD | MLX5DV_CONTEXT_MASK_OOO_RECV_WRS |
-                            MLX5DV_CONTEXT_MASK_DC_ODP_CAPS | MLX5DV_CONTEXT_MASK_MAX_DC_RD_ATOM;
+    const uint64_t filled =
+        MLX5DV_CONTEXT_MASK_CQE_COMPRESION | MLX5DV_CONTEXT_MASK_SWP | MLX5DV_CONTEXT_MASK_STRIDING_RQ |
+        MLX5DV_CONTEXT_MASK_TUNNEL_OFFLOADS | MLX5DV_CONTEXT_MASK_CLOCK_INFO_UPDATE |
+        MLX5DV_CONTEXT_MASK_FLOW_ACTION_FLAGS | MLX5DV_CONTEXT_MASK_SIGNATURE_OFFLOAD |
+        MLX5DV_CONTEXT_MASK_WR_MEMCPY_LENGTH | MLX5DV_CONTEXT_MASK_CRYPTO_OFFLOAD | MLX5DV_CONTEXT_MASK_OOO_RECV_WRS |
+        MLX5DV_CONTEXT_MASK_DC_ODP_CAPS | MLX5DV_CONTEXT_MASK_DCI_STREAMS | MLX5DV_CONTEXT_MASK_MAX_DC_RD_ATOM;
     int error = mlx5_check();
     if (error)
         return error;

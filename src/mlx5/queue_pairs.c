@@ -7,6 +7,7 @@
 #include "link/udp/udp.h"
 #include "mlx5/answers.h"
 #include "mlx5/mlx5.h"
+#include "verbs/kinds/dc/dc.h"
 #include "verbs/qp/qp.h"
 
 /* Returns true for RC and UC. */
@@ -59,12 +60,22 @@ int own_mlx5dv_modify_qp_lag_port(struct ibv_qp *qp, uint8_t port_num)
     return error ? error : mlx5_lacks("groups of ports (num_lag_ports)");
 }
 
-int own_mlx5dv_dci_stream_id_reset(struct ibv_qp *qp, uint16_t stream_id)
+static int refuse_stream(enum dci_reset result, const struct qp *qp, uint16_t stream)
+{
+    if (result == DCI_RESET)
+        return 0;
+    if (result == DCI_SOUND)
+        return refuse(EINVAL, REASON_MLX5_EXCLUDED, "stream %u is not in error", stream);
+    return refuse(EOPNOTSUPP, REASON_MLX5_EXCLUDED, "qp 0x%x was made without dci_streams, or is in %s and not in RTS",
+                  qp->number, words_state(qp->state));
+}
+
+int own_mlx5dv_dci_stream_id_reset(struct ibv_qp *ibv, uint16_t stream_id)
 {
     int error = mlx5_check();
-    if (!error && !qp_is_known(qp))
+    if (!error && !qp_is_known(ibv))
         error = refused(ENOENT);
-    if (!error && !(qp_of(qp)->traits & QP_ADDRESSED))
+    if (!error && !(qp_of(ibv)->traits & QP_ADDRESSED))
         error = mlx5_refuse_together("the queue pair is no initiator of dynamic connections");
-    return error ? error : mlx5_lacks("streams of initiators (dci_streams_caps)");
+    return error ? error : refuse_stream(dci_reset_stream(qp_of(ibv), stream_id), qp_of(ibv), stream_id);
 }

@@ -103,6 +103,10 @@ struct owner_operations {
      * work waits until the owner has connected and transmits again. Called only for WORK_ADDRESSED. */
     bool (*reaches)(struct engine_owner *, struct send_wqe *);
 
+    /* DC: returns true if the failure of the oldest work ends its stream alone: work that has begun after it ends with
+     * WR_FLUSH_ERR, and the engine goes on. NULL: each failure ends all. */
+    bool (*contains)(struct engine_owner *, const struct send_wqe *oldest);
+
     /* SRD: gives the engine memory of this size, all zeroes, until it is reset or gone. NULL: there is none; the first
      * request always gets its memory (engine_first_room). */
     void *(*room)(struct engine_owner *, size_t size);

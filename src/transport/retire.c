@@ -26,3 +26,11 @@ void retire_failed(struct send_queue *queue, struct engine_owner *owner, enum ib
     retire_head(queue, owner, status, reason);
     retire_all(queue, owner);
 }
+
+void retire_begun(struct send_queue *queue, struct engine_owner *owner, enum ibv_wc_status status, enum reason reason)
+{
+    retire_head(queue, owner, status, reason);
+    while (queue->head != queue->tail && send_queue_at(queue, queue->head)->started)
+        retire_head(queue, owner, IBV_WC_WR_FLUSH_ERR, REASON_FLUSHED);
+    queue->next = queue->head;
+}

@@ -12,5 +12,8 @@ void retire_transmitted(struct send_queue *, struct engine_owner *);
 /* Ends everything with WR_FLUSH_ERR. */
 void retire_all(struct send_queue *, struct engine_owner *);
 
+/* Ends the oldest work with this error, and with WR_FLUSH_ERR what has begun after it. */
+void retire_begun(struct send_queue *, struct engine_owner *, enum ibv_wc_status, enum reason);
+
 /* Ends the oldest work with this error and all later work with WR_FLUSH_ERR. */
 void retire_failed(struct send_queue *, struct engine_owner *, enum ibv_wc_status, enum reason);

@@ -52,9 +52,14 @@ struct send_wqe {
     };
     bool started;      /* has PSNs; SRD: it has ended */
     bool by_reference; /* its payload is sent by reference; fixed at first transmission, unless references are lost */
-    uint8_t busy;      /* SRD: how often its receiver had no receive */
-    uint8_t last;      /* SRD: whether the packet with its immediate was made */
-    uint32_t posted;   /* only the owner's: the time of posting (send_queue_when) */
+    union {
+        struct {
+            uint8_t busy; /* SRD: how often its receiver had no receive */
+            uint8_t last; /* SRD: whether the packet with its immediate was made */
+        };
+        uint16_t stream; /* only the owner's: DC */
+    };
+    uint32_t posted; /* only the owner's: the time of posting (send_queue_when) */
 
     union {
         struct ibv_sge sge[0];  /* sge_count of them */

@@ -41,13 +41,14 @@ static void ask_device(void)
 {
     struct mlx5dv_context attr = {.version = 9, .comp_mask = 0x1ffff, .max_wr_memcpy_length = 1, .num_lag_ports = 7};
     report(mlx5dv_is_supported(device), "the device is one of mlx5");
-    report(!mlx5dv_query_device(context, &attr) && !attr.version && attr.flags == 0x21 && attr.comp_mask == 0x174ef &&
+    report(!mlx5dv_query_device(context, &attr) && !attr.version && attr.flags == 0x21 && attr.comp_mask == 0x17cef &&
                attr.max_wr_memcpy_length == 16 << 20 && !attr.cqe_comp_caps.max_num && attr.num_lag_ports == 7,
            "it says what it has, and which members it has filled in");
     report(attr.ooo_recv_wrs_caps.max_rc == 32768 && attr.ooo_recv_wrs_caps.max_ud == 32768 &&
                !attr.ooo_recv_wrs_caps.max_dct,
            "and how many receives may be out of order");
-    report(attr.max_dc_rd_atom == 16 && attr.max_dc_init_rd_atom == 16 && attr.dc_odp_caps,
+    report(attr.dci_streams_caps.max_log_num_concurent == 3 && attr.dci_streams_caps.max_log_num_errored == 3 &&
+               attr.max_dc_rd_atom == 16 && attr.max_dc_init_rd_atom == 16 && attr.dc_odp_caps,
            "and what dynamically connected queue pairs have");
     memset(&attr, 0xff, sizeof attr);
     attr.comp_mask = 0;

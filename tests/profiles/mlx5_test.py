@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Devices with the calls of mlx5: their answers (mlx5.c), and which libmlx5 programs find. Prints TAP."""
+import contextlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -130,6 +132,31 @@ def why_names_the_target_that_an_initiator_waits_for():
         finally:
             program.kill()
             program.wait()
+
+
+def _perftest(stack, log, *words):
+    command = [cases.SOFTVERBS, "run", "--profile", FACE, "--log", "info", "--log-file", log, "--", "ib_send_bw", "-c", "DC", "-F", "-x", "0", *words]
+    program = stack.enter_context(subprocess.Popen(command, env=cases.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+    stack.callback(program.kill)
+    return program
+
+
+def work_for_a_target_whose_process_is_killed_ends():
+    if not shutil.which("ib_send_bw"):
+        raise cases.Skip("perftest is not installed")
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        endless = ("-p", "18517", "-D", "1000")
+        server = _perftest(stack, f"{folder}/server", *endless)
+        client, deadline = None, cases.until(30)
+        while not re.search(rb"DCI +RTS .* 0x\w+ +\d+ +[1-9]\d* of ", softverbs("show", "qps").stdout) and time.monotonic() < deadline:
+            if not client or client.poll() is not None:  # until the server listens
+                client = _perftest(stack, f"{folder}/client", *endless, "127.0.0.1")
+        server.kill()
+        client.wait(cases.patience(60))
+        with open(f"{folder}/client", encoding="utf-8") as file:
+            told = file.read()
+        _expect(re.search(r"IBV_WC_RETRY_EXC_ERR, for qp 0x\w+ at ", told), told)
 
 
 def a_device_of_another_kind_says_so():

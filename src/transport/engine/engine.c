@@ -280,6 +280,11 @@ void engine_refuse(struct engine *engine, enum ibv_wc_status status, enum reason
     fail_requester(&engine->rc, status, reason);
 }
 
+void engine_flush_oldest(struct engine *engine)
+{
+    retire_head(&engine->rc.requester.queue, engine->rc.owner, IBV_WC_WR_FLUSH_ERR, REASON_FLUSHED);
+}
+
 void engine_reset(struct engine *engine)
 {
     if (engine_is_reliable(engine))

@@ -24,7 +24,7 @@
  *             and its decisions           engine_initialize, _initialize_raw, _configure, _allow_direct,
  *                                         _allow_direct_above, _allow_references, _keep_responses, _start_receiving,
  *                                         _start_transmitting, _drain, _resume, _flush, _reset; XRC: _lend,
- *                                         _take_over, _reclaim; SRD: _forget_address; DC: _refuse
+ *                                         _take_over, _reclaim; SRD: _forget_address; DC: _refuse, _flush_oldest
  *
  * All else only reads.
  *
@@ -254,6 +254,9 @@ void engine_flush(struct engine *);
 /* DC: ends the oldest work, which has not begun, with this error, and flushes the rest: its receiver can't be reached.
  */
 void engine_refuse(struct engine *, enum ibv_wc_status, enum reason);
+
+/* DC: ends the oldest work, which has not begun, with WR_FLUSH_ERR: its stream is in error. */
+void engine_flush_oldest(struct engine *);
 
 /* Returns to the state after engine_initialize, but with its settings: all work is forgotten, and not completed. */
 void engine_reset(struct engine *);

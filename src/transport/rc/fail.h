@@ -3,7 +3,7 @@
 
 #include "transport/rc/rc.h"
 
-/* Ends the oldest work with this error, and flushes everything else. */
+/* Ends the oldest work with this error, and flushes everything else, or the rest of its stream alone. */
 void fail_requester(struct rc *, enum ibv_wc_status, enum reason);
 
 /* Fails because a request broke a rule: the open receive, if any, ends with this status, and all work is flushed. */

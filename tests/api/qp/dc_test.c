@@ -16,6 +16,7 @@ enum {
     KEY = 0x11223344, /* of the first target; the others' follow */
     UPPER = 0x55667788,
     TARGETS = 3,
+    THOUSAND = 1000,
     MANY = 600, /* more initiators than a target has responders for */
     RECEIVES = 128,
     SENDS = 32,
@@ -89,7 +90,7 @@ static void to_rts(struct ibv_qp *initiator, uint8_t rnr_retry)
            ==, 0);
 }
 
-static struct ibv_qp *make_initiator(void)
+static struct ibv_qp *make_initiator_of(uint64_t more, struct mlx5dv_dc_init_attr init)
 {
     struct ibv_qp_init_attr_ex attr = {.send_cq = ends.sent,
                                        .recv_cq = ends.sent,
@@ -102,11 +103,23 @@ static struct ibv_qp *make_initiator(void)
                                                          IBV_QP_EX_WITH_RDMA_WRITE |
                                                          IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ |
                                                          IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD};
-    struct mlx5dv_qp_init_attr dc = {.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_DC,
-                                     .dc_init_attr = {.dc_type = MLX5DV_DCTYPE_DCI}};
-    struct ibv_qp *initiator = mlx5dv_create_qp(ends.context, &attr, &dc);
+    struct mlx5dv_qp_init_attr dc = {.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_DC | more, .dc_init_attr = init};
+    return mlx5dv_create_qp(ends.context, &attr, &dc);
+}
+
+static struct ibv_qp *make_initiator(void)
+{
+    struct ibv_qp *initiator = make_initiator_of(0, (struct mlx5dv_dc_init_attr){.dc_type = MLX5DV_DCTYPE_DCI});
     EXPECT_TRUE(initiator);
     return initiator;
+}
+
+static struct ibv_qp *make_streams(uint8_t log_errored)
+{
+    return make_initiator_of(
+        MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS,
+        (struct mlx5dv_dc_init_attr){.dc_type = MLX5DV_DCTYPE_DCI,
+                                     .dci_streams = {.log_num_concurent = 2, .log_num_errored = log_errored}});
 }
 
 static void open_ends(uint8_t rnr_retry)
@@ -338,6 +351,27 @@ static void more_initiators_than_responders_take_turns(const void *row)
     close_ends();
 }
 
+static void an_initiator_has_a_thousand_targets(const void *row)
+{
+    static struct ibv_qp *targets[THOUSAND];
+    open_ends(7);
+    for (unsigned i = 0; i < THOUSAND; i++) {
+        targets[i] = make_target(ends.srq, key_of(i));
+        EXPECT_TRUE(targets[i]);
+        open_target(targets[i]);
+    }
+    for (unsigned round = 0; round < 2; round++)
+        for (unsigned i = 0; i < THOUSAND; i++) {
+            post_receives(1);
+            send_to(ends.initiator, i, targets[i]->qp_num, key_of(i));
+            expect_sent(i, IBV_WC_SUCCESS);
+            EXPECT(local_poll(ends.received).qp_num, ==, targets[i]->qp_num);
+        }
+    for (unsigned i = 0; i < THOUSAND; i++)
+        EXPECT(ibv_destroy_qp(targets[i]), ==, 0);
+    close_ends();
+}
+
 static void an_address_handle_may_go_between_two_work_requests(const void *row)
 {
     struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1};
@@ -374,6 +408,123 @@ static void work_of_an_initiator_needs_an_address(const void *row)
     close_ends();
 }
 
+/* --- streams */
+
+static void open_streams(uint8_t log_errored)
+{
+    open_ends(7);
+    EXPECT(ibv_destroy_qp(ends.initiator), ==, 0);
+    ends.initiator = make_streams(log_errored);
+    EXPECT_TRUE(ends.initiator);
+    to_rts(ends.initiator, 7);
+    post_receives(8);
+}
+
+/* The work is of the stream with the tens of its number. */
+static void build_in_stream(uint64_t id, bool wrong)
+{
+    struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(ends.initiator);
+    struct mlx5dv_qp_ex *builders = mlx5dv_qp_ex_from_ibv_qp_ex(ex);
+    ex->wr_id = id;
+    ex->wr_flags = IBV_SEND_SIGNALED;
+    ibv_wr_send(ex);
+    builders->wr_set_dc_addr_stream(builders, ends.ah, ends.targets[0]->qp_num, key_of(0), (uint16_t)(id / 10));
+    ibv_wr_set_sge(ex, ends.mr->lkey ^ (wrong ? 0x100 : 0), (uintptr_t)ends.memory, 8);
+}
+
+static void post_in_stream(uint64_t id, bool wrong)
+{
+    ibv_wr_start(ibv_qp_to_qp_ex(ends.initiator));
+    build_in_stream(id, wrong);
+    EXPECT(ibv_wr_complete(ibv_qp_to_qp_ex(ends.initiator)), ==, 0);
+}
+
+static void an_error_ends_the_work_of_its_stream_alone(const void *row)
+{
+    open_streams(2);
+    ibv_wr_start(ibv_qp_to_qp_ex(ends.initiator));
+    build_in_stream(10, false);
+    build_in_stream(20, false);
+    build_in_stream(11, true);
+    build_in_stream(12, false);
+    build_in_stream(21, false);
+    EXPECT(ibv_wr_complete(ibv_qp_to_qp_ex(ends.initiator)), ==, 0);
+    expect_sent(10, IBV_WC_SUCCESS);
+    expect_sent(20, IBV_WC_SUCCESS);
+    expect_sent(11, IBV_WC_LOC_PROT_ERR);
+    expect_sent(12, IBV_WC_WR_FLUSH_ERR);
+    expect_sent(21, IBV_WC_SUCCESS);
+    close_ends();
+}
+
+static void a_stream_that_is_reset_goes_on(const void *row)
+{
+    open_streams(2);
+    post_in_stream(10, true);
+    expect_sent(10, IBV_WC_LOC_PROT_ERR);
+    EXPECT(mlx5dv_dci_stream_id_reset(ends.initiator, 2), ==, EINVAL);
+    post_in_stream(11, false);
+    expect_sent(11, IBV_WC_WR_FLUSH_ERR);
+    EXPECT(mlx5dv_dci_stream_id_reset(ends.initiator, 1), ==, 0);
+    post_in_stream(12, false);
+    expect_sent(12, IBV_WC_SUCCESS);
+    EXPECT(mlx5dv_dci_stream_id_reset(ends.targets[0], 1), ==, EINVAL);
+    close_ends();
+}
+
+static void as_many_streams_in_error_as_may_be_end_all(const void *row)
+{
+    struct ibv_qp_attr attr;
+    struct ibv_qp_init_attr init;
+    open_streams(1);
+    post_in_stream(10, true);
+    expect_sent(10, IBV_WC_LOC_PROT_ERR);
+    post_in_stream(20, true);
+    post_in_stream(30, false);
+    expect_sent(20, IBV_WC_LOC_PROT_ERR);
+    expect_sent(30, IBV_WC_WR_FLUSH_ERR);
+    EXPECT(ibv_query_qp(ends.initiator, &attr, IBV_QP_STATE, &init), ==, 0);
+    EXPECT(attr.qp_state, ==, IBV_QPS_ERR);
+    EXPECT(mlx5dv_dci_stream_id_reset(ends.initiator, 1), ==, EOPNOTSUPP);
+    reset(ends.initiator);
+    to_rts(ends.initiator, 7);
+    post_in_stream(11, false);
+    expect_sent(11, IBV_WC_SUCCESS);
+    close_ends();
+}
+
+/* The peer's refusal comes while later work of the stream is under way. */
+static void a_refusal_of_the_target_ends_the_work_of_its_stream_alone(const void *row)
+{
+    struct ibv_qp_ex *ex;
+    open_streams(2);
+    ex = ibv_qp_to_qp_ex(ends.initiator);
+    ibv_wr_start(ex);
+    ex->wr_id = 10;
+    ex->wr_flags = IBV_SEND_SIGNALED;
+    ibv_wr_rdma_write(ex, ends.mr->rkey ^ 0x100, (uintptr_t)ends.memory);
+    struct mlx5dv_qp_ex *builders = mlx5dv_qp_ex_from_ibv_qp_ex(ex);
+    builders->wr_set_dc_addr_stream(builders, ends.ah, ends.targets[0]->qp_num, key_of(0), 1);
+    ibv_wr_set_sge(ex, ends.mr->lkey, (uintptr_t)ends.memory, 8);
+    build_in_stream(11, false);
+    build_in_stream(20, false);
+    EXPECT(ibv_wr_complete(ex), ==, 0);
+    expect_sent(10, IBV_WC_REM_ACCESS_ERR);
+    expect_sent(11, IBV_WC_WR_FLUSH_ERR);
+    expect_sent(20, IBV_WC_SUCCESS);
+    close_ends();
+}
+
+static void streams_are_as_many_as_the_device_has(const void *row)
+{
+    open_ends(7);
+    errno = 0;
+    EXPECT_TRUE(!make_streams(4));
+    EXPECT(errno, ==, EINVAL);
+    EXPECT(mlx5dv_dci_stream_id_reset(ends.initiator, 1), ==, EOPNOTSUPP);
+    close_ends();
+}
+
 static void all(void)
 {
     CASE(each_work_request_goes_to_its_target_in_order);
@@ -384,9 +535,15 @@ static void all(void)
     CASE(a_target_without_a_receive_is_not_ready);
     CASE(a_target_that_is_destroyed_answers_nothing);
     CASE(more_initiators_than_responders_take_turns);
+    CASE(an_initiator_has_a_thousand_targets);
     CASE(an_address_handle_may_go_between_two_work_requests);
     CASE(a_target_needs_an_srq);
     CASE(work_of_an_initiator_needs_an_address);
+    CASE(an_error_ends_the_work_of_its_stream_alone);
+    CASE(a_stream_that_is_reset_goes_on);
+    CASE(as_many_streams_in_error_as_may_be_end_all);
+    CASE(a_refusal_of_the_target_ends_the_work_of_its_stream_alone);
+    CASE(streams_are_as_many_as_the_device_has);
 }
 
 int main(int argc, char **argv)

@@ -22,6 +22,7 @@ import family_ceph
 import family_cm
 import family_efa
 import family_libfabric
+import family_mlx5
 import family_mpi
 import family_perftest
 import family_ucx
@@ -30,7 +31,7 @@ import checked
 import page
 from clients import Failure, Skip
 
-FAMILIES = (family_verbs, family_perftest, family_ucx, family_mpi, family_libfabric, family_cm, family_efa, family_ceph)
+FAMILIES = (family_verbs, family_perftest, family_ucx, family_mpi, family_libfabric, family_cm, family_efa, family_mlx5, family_ceph)
 MARK = "result of the row: "
 FRESH = "mount -t tmpfs none /dev/shm && mount -t tmpfs none /run && ip link set lo up"
 

@@ -14,11 +14,26 @@
 struct endpoint_arrival;
 struct qp;
 
-enum { DC_READS_MOST = 16 }; /* READs and atomics that a target takes in at a time, from each initiator */
+enum {
+    DC_READS_MOST = 16, /* READs and atomics that a target takes in at a time, from each initiator */
+    DC_STREAMS_LOG = 3, /* of the most streams of an initiator that may be in error */
+};
 
 /* Sets the access key of a target that the program does not have yet. */
 void dct_set_key(struct ibv_qp *, uint64_t key);
 
-/* Names the receiver of the work request in hand, as mlx5dv_wr_set_dc_addr(3). The handle must live until the work has
- * ended. */
-void dci_set_address(struct qp *, struct ibv_ah *, uint32_t target, uint64_t key);
+/* Names the receiver and the stream of the work request in hand, as mlx5dv_wr_set_dc_addr(3) and _stream. The handle
+ * must live until the work has ended. */
+void dci_set_address(struct qp *, struct ibv_ah *, uint32_t target, uint64_t key, uint16_t stream);
+
+/* Gives streams to an initiator that the program does not have yet: an error ends the work of its stream alone, until
+ * 2^log_errored streams are in error. */
+void dci_make_streams(struct ibv_qp *, unsigned log_errored);
+
+/* Ends the error of a stream, for mlx5dv_dci_stream_id_reset(3). */
+enum dci_reset {
+    DCI_RESET,
+    DCI_SOUND,   /* the stream is not in error */
+    DCI_WITHOUT, /* there are no streams, or the queue pair is not in RTS */
+};
+enum dci_reset dci_reset_stream(struct qp *, uint16_t stream);

@@ -27,8 +27,17 @@ struct receiver {
     uint64_t key;
 };
 
+/* Streams in error: their later work ends with WR_FLUSH_ERR (mlx5dv_dci_stream_id_reset(3)). */
+struct streams {
+    bool exist;
+    uint8_t most, count; /* with `most` of them the queue pair is in error */
+    uint16_t errored[1 << DC_STREAMS_LOG];
+    uint16_t present; /* of the work that has begun */
+};
+
 struct dc_way {
     enum dc_phase phase;
+    struct streams streams;
     struct receiver to;
     uint32_t responder; /* its number, by the target's answer */
     uint16_t turn;      /* how often this queue pair has asked */
@@ -42,7 +51,7 @@ static uint64_t dci_key(const struct send_wqe *work)
     return (uint64_t)work->owner_value << 32 | work->remote_qkey;
 }
 
-void dci_set_address(struct qp *qp, struct ibv_ah *ah, uint32_t target, uint64_t key)
+void dci_set_address(struct qp *qp, struct ibv_ah *ah, uint32_t target, uint64_t key, uint16_t stream)
 {
     struct send_wqe *work = qp->batch.work;
     if (!work)
@@ -51,6 +60,7 @@ void dci_set_address(struct qp *qp, struct ibv_ah *ah, uint32_t target, uint64_t
     work->remote_qp = target;
     work->remote_qkey = (uint32_t)key;
     work->owner_value = (uint32_t)(key >> 32);
+    work->stream = stream;
     work->flags |= WORK_ADDRESSED;
 }
 
@@ -60,12 +70,32 @@ static bool leads_to(const struct dc_way *way, const struct send_wqe *work)
            way->to.key == dci_key(work);
 }
 
-/* The engine asks before it begins a work request. */
+/* The place of a stream among those in error; `count`: it is not in error. */
+static unsigned find_errored(const struct streams *streams, uint16_t stream)
+{
+    unsigned at = 0;
+    while (at < streams->count && streams->errored[at] != stream)
+        at++;
+    return at;
+}
+
+static bool is_errored(const struct streams *streams, uint16_t stream)
+{
+    return streams->exist && find_errored(streams, stream) < streams->count;
+}
+
+/* The engine asks before it begins a work request. Work of two streams is not under way at once, so that an error of
+ * one leaves nothing of the other in doubt. */
 static bool reaches(struct engine_owner *owner, struct send_wqe *work)
 {
-    const struct dc_way *way = qp_of_owner(owner)->dc.way;
+    const struct qp *qp = qp_of_owner(owner);
+    struct dc_way *way = qp->dc.way;
+    bool waits = way->streams.exist && engine_has_begun(qp_engine(qp)) && way->streams.present != work->stream;
+    if (way->phase != DC_OPEN || !leads_to(way, work) || waits || is_errored(&way->streams, work->stream))
+        return false;
+    way->streams.present = work->stream;
     work->remote_srq = way->responder;
-    return way->phase == DC_OPEN && leads_to(way, work);
+    return true;
 }
 
 /* --- asking for a responder */
@@ -116,6 +146,18 @@ static void go_to(struct qp *qp, const struct send_wqe *work, nanos now)
     qp->path.remote = ah->local ? NULL : ah->remote;
     qp_configure(qp);
     ask_target(qp, now);
+}
+
+/* The engine asks when the oldest work fails. */
+static bool contains(struct engine_owner *owner, const struct send_wqe *oldest)
+{
+    struct qp *qp = qp_of_owner(owner);
+    struct streams *streams = &qp->dc.way->streams;
+    if (!streams->exist || streams->count + 1 >= streams->most)
+        return false;
+    streams->errored[streams->count++] = oldest->stream;
+    leave_target(qp);
+    return true;
 }
 
 static void fail_work(struct qp *qp, enum ibv_wc_status status, enum reason reason)
@@ -194,8 +236,18 @@ static const struct send_wqe *find_turn(struct qp *qp)
     return work->started || leads_to(qp->dc.way, work) ? NULL : work;
 }
 
-static void transmit(struct qp *qp, nanos now)
+/* Ends the oldest work as long as its stream is in error. */
+static void flush_errored(struct qp *qp)
 {
+    const struct send_queue *queue = engine_queue(qp_engine(qp));
+    while (!engine_has_failed(qp_engine(qp)) && queue->head == queue->next && queue->head != queue->tail &&
+           is_errored(&qp->dc.way->streams, send_queue_at(queue, queue->head)->stream))
+        engine_flush_oldest(qp_engine(qp));
+}
+
+static void take_turn(struct qp *qp, nanos now)
+{
+    flush_errored(qp);
     const struct send_wqe *elsewhere = find_turn(qp);
     if (elsewhere)
         go_to(qp, elsewhere, now);
@@ -203,6 +255,14 @@ static void transmit(struct qp *qp, nanos now)
         ask_again(qp, now);
     if (qp->dc.way->phase == DC_OPEN)
         qp_transmit_reliable(qp, now);
+}
+
+/* An error of a stream leaves the target, and the work of others its turn. */
+static void transmit(struct qp *qp, nanos now)
+{
+    do
+        take_turn(qp, now);
+    while (qp->dc.way->phase == DC_NOWHERE && find_turn(qp));
 }
 
 static enum endpoint_output receive(struct endpoint *endpoint, const struct endpoint_arrival *arrival)
@@ -255,19 +315,45 @@ static void forget_address(struct qp *qp, const void *address)
         leave_target(qp);
 }
 
+/* A reset ends the errors of streams, too. */
+static void clear(struct qp *qp)
+{
+    leave_target(qp);
+    qp->dc.way->streams.count = 0;
+}
+
+void dci_make_streams(struct ibv_qp *ibv, unsigned log_errored)
+{
+    struct streams *streams = &qp_of(ibv)->dc.way->streams;
+    streams->exist = true;
+    streams->most = (uint8_t)(1u << log_errored);
+}
+
+enum dci_reset dci_reset_stream(struct qp *qp, uint16_t stream)
+{
+    struct streams *streams = &qp->dc.way->streams;
+    enum dci_reset result = DCI_RESET;
+    lock_take(&qp->lock);
+    unsigned at = find_errored(streams, stream);
+    if (!streams->exist || qp->state != IBV_QPS_RTS)
+        result = DCI_WITHOUT;
+    else if (at == streams->count)
+        result = DCI_SOUND;
+    else
+        streams->errored[at] = streams->errored[--streams->count];
+    lock_release(&qp->lock);
+    return result;
+}
+
 static void free_way(struct qp *qp)
 {
     free(qp->dc.way);
 }
 
 static const struct owner_operations owner_operations = {
-    QP_OWNER_COMMON,
-    .sent = qp_owner_sent,
-    .take_receive = qp_owner_take_receive,
-    .reaches = reaches,
-    .received = qp_owner_received,
-    .failed = qp_owner_failed,
-    .dropped = qp_owner_dropped,
+    QP_OWNER_COMMON,           .sent = qp_owner_sent,       .take_receive = qp_owner_take_receive,
+    .reaches = reaches,        .contains = contains,        .received = qp_owner_received,
+    .failed = qp_owner_failed, .dropped = qp_owner_dropped,
 };
 
 static const struct endpoint_operations endpoint_operations = {
@@ -299,5 +385,5 @@ const struct qp_kind dci_kind = {
     .transmit = transmit,
     .asks = asks,
     .forget_address = forget_address,
-    .clear = leave_target,
+    .clear = clear,
 };

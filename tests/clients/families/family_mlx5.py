@@ -1,0 +1,44 @@
+"""Clients of mlx5's own calls on the device of the profile connectx-7-roce with its word mlx5: rdma-core's tests of it, perftest over DC."""
+import os
+import tempfile
+
+from row import Row
+
+from clients import Failure
+from family_perftest import PACKAGES, how_compared, moves
+from patience import until
+from programs import rdma_core
+
+PROFILE = ("--profile", "connectx-7-roce,mlx5")
+VERBS = ("send", "write", "read", "atomic")
+LEAST = {44: 38, 65: 40}  # tests that pass, by release; the others skip: DevX, steering, crypto, signatures, groups of ports
+
+
+def on_mlx5(place):
+    place.options = (*place.options, *PROFILE)
+    return place
+
+
+def passes_its_tests(place):
+    with tempfile.TemporaryDirectory() as directory:
+        os.chmod(directory, 0o755)
+        rdma_core.unpack(directory)
+        device = place.run_one(["ibv_devices"]).find(r"^\s+(\w+)\s+[0-9a-f]{16}").group(1)
+        done = place.start(["/usr/bin/python3", f"{directory}/run_tests.py", "-v", "--dev", device, "-k", "test_mlx5"]).finish(until(60))
+    tests = rdma_core.read(done.err)
+    passed = [test for test in tests if test.outcome == "ok"]
+    failed = [test for test in tests if test.outcome not in ("ok", "skipped")]
+    if failed or len(passed) < min(LEAST.values()):
+        raise Failure(f"{len(passed)} of {len(tests)} pass:\n{done.err}")
+    return f"{len(passed)} pass, {len(tests) - len(passed)} skip"
+
+
+def rows():
+    yield Row("mlx5", "rdma-core's tests of mlx5", ("python3-pyverbs", "rdma-core"), "the tests compare", lambda place: passes_its_tests(on_mlx5(place)))
+    for verb in VERBS:
+        for measure in ("bw", "lat"):
+            program, size = f"ib_{verb}_{measure}", 8 if verb == "atomic" else 4096
+            for hosts in ("", ", two hosts") if measure == "bw" else ("",):
+                yield Row("mlx5", f"{program} -c DC{hosts}", PACKAGES, how_compared(program),
+                          lambda place, program=program, size=size: moves(on_mlx5(place), program, ["-c", "DC", "-x", "0"], size),
+                          short=program == "ib_send_bw" and not hosts)
