@@ -8,6 +8,7 @@
 #include "transport/rc/lend.h"
 #include "transport/rc/requester.h"
 #include "transport/request.h"
+#include "transport/retire.h"
 
 _Static_assert(!offsetof(struct uc, common) && !offsetof(struct ud, common) && !offsetof(struct raw, common) &&
                    !offsetof(struct srd, common),
