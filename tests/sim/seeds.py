@@ -35,16 +35,17 @@ def _environment():
     return {name: value for name, value in os.environ.items() if not name.startswith("SOFTVERBS_")}
 
 
-def _sim(*words, user=False):
+def _sim(*words, user=False, alone=False):
+    first = ["taskset", "-c", str(min(os.sched_getaffinity(0)))] if alone else []
     drop = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "--no-new-privs", "--"] if user else []
-    return subprocess.run([*drop, f"{BUILD}/softverbs", "sim", *words], capture_output=True, check=False, env=_environment(), cwd="/tmp",
+    return subprocess.run([*first, *drop, f"{BUILD}/softverbs", "sim", *words], capture_output=True, check=False, env=_environment(), cwd="/tmp",
                           stdin=subprocess.DEVNULL)
 
 
 def _run_seeds(client, state):
     first = state["seeds"]
     last = min(first + CHUNK, client.seeds) - 1
-    done = _sim("--seeds", f"{first}..{last}", *client.options, "--", *client.words)
+    done = _sim("--seeds", f"{first}..{last}", *client.options, "--", *client.words, alone=client.alone)
     rows = [line.split(None, 2) for line in done.stdout.decode().splitlines()[1:]]
     ran = sum(int(row[0]) for row in rows)
     assert ran == last - first + 1, (client.name, done)
