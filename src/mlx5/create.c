@@ -35,7 +35,8 @@ enum {
 static bool may_be_out_of_order(enum ibv_qp_type type)
 {
     const struct qp_kind *kind = qp_kind_find(type);
-    return kind && !(kind->traits & QP_ETHERNET) && mlx5_ooo_most();
+    bool may = qp_type_is_of_driver(type) || (kind && !(kind->traits & QP_ETHERNET));
+    return may && mlx5_ooo_most();
 }
 
 /* Flags without an effect here are accepted: data are never scattered into completions, and packets of a queue pair

@@ -106,8 +106,7 @@ static void fill_newer(struct mlx5dv_context *attr, uint64_t asked)
     if (asked & MLX5DV_CONTEXT_MASK_CRYPTO_OFFLOAD)
         memset(&attr->crypto_caps, 0, sizeof attr->crypto_caps);
     if (asked & MLX5DV_CONTEXT_MASK_OOO_RECV_WRS) {
-        memset(&attr->ooo_recv_wrs_caps, 0, sizeof attr->ooo_recv_wrs_caps);
-        attr->ooo_recv_wrs_caps.max_rc = attr->ooo_recv_wrs_caps.max_xrc = most;
+        attr->ooo_recv_wrs_caps.max_rc = attr->ooo_recv_wrs_caps.max_xrc = attr->ooo_recv_wrs_caps.max_dct = most;
         attr->ooo_recv_wrs_caps.max_ud = attr->ooo_recv_wrs_caps.max_uc = most;
     }
 }

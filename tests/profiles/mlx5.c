@@ -45,7 +45,7 @@ static void ask_device(void)
                attr.max_wr_memcpy_length == 16 << 20 && !attr.cqe_comp_caps.max_num && attr.num_lag_ports == 7,
            "it says what it has, and which members it has filled in");
     report(attr.ooo_recv_wrs_caps.max_rc == 32768 && attr.ooo_recv_wrs_caps.max_ud == 32768 &&
-               !attr.ooo_recv_wrs_caps.max_dct,
+               attr.ooo_recv_wrs_caps.max_dct == 32768,
            "and how many receives may be out of order");
     report(attr.dci_streams_caps.max_log_num_concurent == 3 && attr.dci_streams_caps.max_log_num_errored == 3 &&
                attr.max_dc_rd_atom == 16 && attr.max_dc_init_rd_atom == 16 && attr.dc_odp_caps,
