@@ -66,8 +66,9 @@ static int refuse_stream(enum dci_reset result, const struct qp *qp, uint16_t st
         return 0;
     if (result == DCI_SOUND)
         return refuse(EINVAL, REASON_MLX5_EXCLUDED, "stream %u is not in error", stream);
-    return refuse(EOPNOTSUPP, REASON_MLX5_EXCLUDED, "qp 0x%x was made without dci_streams, or is in %s and not in RTS",
-                  qp->number, words_state(qp->state));
+    if (result == DCI_NOT_IN_RTS)
+        return refuse_state(qp, "only queue pairs in RTS have streams to reset");
+    return refuse(EOPNOTSUPP, REASON_MLX5_EXCLUDED, "qp 0x%x was made without dci_streams", qp->number);
 }
 
 int own_mlx5dv_dci_stream_id_reset(struct ibv_qp *ibv, uint16_t stream_id)

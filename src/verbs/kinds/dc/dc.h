@@ -33,7 +33,8 @@ void dci_make_streams(struct ibv_qp *, unsigned log_errored);
 /* Ends the error of a stream, for mlx5dv_dci_stream_id_reset(3). */
 enum dci_reset {
     DCI_RESET,
-    DCI_SOUND,   /* the stream is not in error */
-    DCI_WITHOUT, /* there are no streams, or the queue pair is not in RTS */
+    DCI_SOUND,      /* the stream is not in error */
+    DCI_STREAMLESS, /* the initiator was made without streams */
+    DCI_NOT_IN_RTS,
 };
 enum dci_reset dci_reset_stream(struct qp *, uint16_t stream);

@@ -335,8 +335,10 @@ enum dci_reset dci_reset_stream(struct qp *qp, uint16_t stream)
     enum dci_reset result = DCI_RESET;
     lock_take(&qp->lock);
     unsigned at = find_errored(streams, stream);
-    if (!streams->exist || qp->state != IBV_QPS_RTS)
-        result = DCI_WITHOUT;
+    if (!streams->exist)
+        result = DCI_STREAMLESS;
+    else if (qp->state != IBV_QPS_RTS)
+        result = DCI_NOT_IN_RTS;
     else if (at == streams->count)
         result = DCI_SOUND;
     else
