@@ -41,13 +41,14 @@ def take_turns(suite, extra, enough):
     """Counts the ACKs where nearly all messages are unsignalled and each is answered by a message."""
     if len(os.sched_getaffinity(0)) < 2:
         raise Skip("on one processor the helper threads do the work, and acknowledge at once")
-    return tries("few ACKs", 3, "helper threads of a busy machine send some", lambda: count_acks(suite, extra, enough), Failure)
+    return tries("few ACKs", 10, "helper threads of a busy machine send some", lambda: count_acks(suite, extra, enough), Failure)
 
 
 def count_acks(suite, extra, enough):
     messages = 20007 # the last is not signalled
     with tempfile.TemporaryDirectory() as directory:
-        suite.run_one([os.path.join(BUILD, "tests/clients/call_reply_unsignalled"), str(messages)],
+        first = ["nice", "-n", "-20"] if os.geteuid() == 0 else []  # a thread that lacks a processor replies late
+        suite.run_one([*first, os.path.join(BUILD, "tests/clients/call_reply_unsignalled"), str(messages)],
                       extra={"SOFTVERBS_COUNTERS": f"{directory}/counters", **{k: f"{directory}/{v}" for k, v in extra.items()}})
         with open(f"{directory}/counters", encoding="utf-8") as file:
             sent = [json.loads(line)["traffic"][0]["sent"] for line in file]
