@@ -110,6 +110,13 @@ static uint64_t seed_of(const struct qp *qp)
     return qp->traits & QP_UNORDERED ? (uint64_t)random_draw("srd", count) << 32 | random_draw("of srd", count) | 1 : 0;
 }
 
+/* The kernel's driver of mlx5 writes the logarithm of max_rd_atomic unless that is 0, so that an initiator always has
+ * one READ; rdma-core's tests rely on it. */
+static uint8_t reads_of(const struct qp *qp)
+{
+    return qp->traits & QP_ADDRESSED && !qp->attr.max_rd_atomic ? 1 : qp->attr.max_rd_atomic;
+}
+
 void qp_configure(struct qp *qp)
 {
     const struct ibv_qp_attr *attr = &qp->attr;
@@ -134,7 +141,7 @@ void qp_configure(struct qp *qp)
         .retry_count = attr->retry_cnt,
         .rnr_retry = attr->rnr_retry,
         .min_rnr_timer = attr->min_rnr_timer,
-        .max_rd_atomic = attr->max_rd_atomic,
+        .max_rd_atomic = reads_of(qp),
         .max_dest_rd_atomic = attr->max_dest_rd_atomic,
         .ack_mask = ack_mask_of(qp),
         .acks_along = acks_go_along(qp),

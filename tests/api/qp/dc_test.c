@@ -71,6 +71,8 @@ static void open_target(struct ibv_qp *target)
     EXPECT(ibv_modify_qp(target, &attr, IBV_QP_STATE | IBV_QP_MIN_RNR_TIMER | IBV_QP_AV | IBV_QP_PATH_MTU), ==, 0);
 }
 
+static uint8_t reads = 4; /* max_rd_atomic */
+
 static void reset(struct ibv_qp *qp)
 {
     EXPECT(ibv_modify_qp(qp, &(struct ibv_qp_attr){.qp_state = IBV_QPS_RESET}, IBV_QP_STATE), ==, 0);
@@ -83,7 +85,7 @@ static void to_rts(struct ibv_qp *initiator, uint8_t rnr_retry)
     attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024};
     EXPECT(ibv_modify_qp(initiator, &attr, IBV_QP_STATE | IBV_QP_PATH_MTU), ==, 0);
     attr = (struct ibv_qp_attr){
-        .qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 2, .rnr_retry = rnr_retry, .max_rd_atomic = 4};
+        .qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 2, .rnr_retry = rnr_retry, .max_rd_atomic = reads};
     EXPECT(ibv_modify_qp(initiator, &attr,
                          IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC |
                              IBV_QP_SQ_PSN),
@@ -264,6 +266,13 @@ static void memory_of_a_target_is_written_read_and_added_to(const void *row)
     EXPECT(memcmp(ends.memory + NEAR + 64, "12345678", 8), ==, 0);
     EXPECT(ends.memory[FAR + 64], ==, 5);
     close_ends();
+}
+
+static void an_initiator_has_one_read_at_least(const void *row)
+{
+    reads = 0;
+    memory_of_a_target_is_written_read_and_added_to(row);
+    reads = 4;
 }
 
 static void a_wrong_access_key_ends_the_work_and_not_the_target(const void *row)
@@ -529,6 +538,7 @@ static void all(void)
 {
     CASE(each_work_request_goes_to_its_target_in_order);
     CASE(memory_of_a_target_is_written_read_and_added_to);
+    CASE(an_initiator_has_one_read_at_least);
     CASE(a_wrong_access_key_ends_the_work_and_not_the_target);
     CASE(a_number_that_no_target_has_is_silence);
     CASE(a_wrong_key_of_memory_ends_the_work_and_not_the_target);
