@@ -120,11 +120,9 @@ static void lose_packets(struct scene *scene)
 static void be_an_initiator(struct scene *scene)
 {
     scene->own.type = "DCI";
-    scene->peer.state = "RTR";
-    scene->peer.peer_qp = scene->own.sq_psn = scene->peer.rq_psn = (struct fact_number){0};
 }
 
-static void be_an_initiator_that_loses_packets(struct scene *scene)
+static void lose_initiators(struct scene *scene)
 {
     be_an_initiator(scene);
     lose_packets(scene);
@@ -162,9 +160,8 @@ static const struct {
                                       "switch, or the network interface (ip link show)"},
     {begin_elsewhere, PEER " has rq_psn 501 and this one sq_psn 500: the peer's rq_psn must be this sq_psn"},
     {lose_packets, PEER " is in RTS and connected with this one: faults that were asked for lose packets here"},
-    {be_an_initiator, "target 0x34 of " WHO " is in RTR, but answered nothing"},
-    {be_an_initiator_that_loses_packets,
-     "target 0x34 of " WHO " is in RTR: faults that were asked for lose packets here"},
+    {be_an_initiator, "target 0x34 of " WHO " is in RTS, but answered nothing"},
+    {lose_initiators, "target 0x34 of " WHO " is in RTS: faults that were asked for lose packets here"},
     {do_nothing, PEER " is in RTS and connected with this one, but answered nothing"},
 };
 
@@ -214,12 +211,10 @@ static void send_to_ended(struct scene *scene)
     scene->known.absence = DIAGNOSIS_PROCESS_ENDED;
 }
 
-static void ask_nobody(struct scene *scene)
+static void ask_ended(struct scene *scene)
 {
     send_to_ended(scene);
-    scene->own.type = "DCI";
-    scene->own.outstanding = number(1);
-    scene->known.absence = DIAGNOSIS_NOBODY;
+    be_an_initiator(scene);
 }
 
 /* No request of it is out, but no message arrives either. */
@@ -400,8 +395,7 @@ static const struct {
     {let_port_go_down,
      "queue pair 0x21 is on a port that is down: softverbs event port-up soft0, or the network interface "
      "below it (ip link show)"},
-    {ask_nobody,
-     "queue pair 0x21 waits for its target, queue pair 0x34: no process of this directory has queue pair 0x34"},
+    {ask_ended, "queue pair 0x21 waits for its target, queue pair 0x34: " WHO ", which had queue pair 0x34, has ended"},
     {send_far,
      "queue pair 0x21 sends to queue pair 0x34 on another host, which has not answered; 2 times the ACK timer "
      "ran out: softverbs ping, and softverbs show qps there"},
