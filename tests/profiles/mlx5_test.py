@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """Devices with the calls of mlx5: their answers (mlx5.c), and which libmlx5 programs find. Prints TAP."""
 import contextlib
+import json
 import os
 import re
 import shutil
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -13,6 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, folder) for folder in ("../tool", "../clients")]
 import cases  # pylint: disable=wrong-import-position
 from cases import BUILD, softverbs  # pylint: disable=wrong-import-position
+from network import hostile  # pylint: disable=wrong-import-position
 
 PROGRAM, DYNAMIC = (f"{BUILD}/tests/profiles/{name}" for name in ("mlx5", "dynamic"))
 FACE = "connectx-7-roce,mlx5"
@@ -157,6 +161,49 @@ def work_for_a_target_whose_process_is_killed_ends():
         with open(f"{folder}/client", encoding="utf-8") as file:
             told = file.read()
         _expect(re.search(r"IBV_WC_RETRY_EXC_ERR, for qp 0x\w+ at ", told), told)
+
+
+class _Stranger(hostile.Attacker):
+    """A socket of this host that sends packets to its device on the loopback interface."""
+
+    def __init__(self):  # pylint: disable=super-init-not-called
+        self.version, self.family, self.source, self.target = 4, socket.AF_INET, "127.0.0.1", "127.0.0.1"
+        self.socket = socket.socket(self.family, socket.SOCK_DGRAM)
+        self.socket.setsockopt(socket.IPPROTO_IP, 10, 2)  # IP_MTU_DISCOVER, IP_PMTUDISC_DO: identification 0
+        self.socket.bind((self.source, 0))
+        self.socket.connect((self.target, hostile.ROCE))
+        self.port = self.socket.getsockname()[1]
+
+    def ask(self, target, segment, operation=24):
+        header = struct.pack(">IIQIHH", 0, 0x123456, 0x1ee7, 0, segment or 1, segment)
+        self.send(self.seal(hostile.transport(hostile.DC | operation, target, headers=header)))
+
+
+def _dropped():
+    reports = json.loads(softverbs("stat", "--once", "--json").stdout)
+    return hostile.dropped([report for report in reports if "traffic" in report])
+
+
+def lengths_that_no_path_mtu_is_are_refused():
+    """PACKET_SEGMENT (reason 38): a target computes with what an initiator says. Of those that may be the target makes a responder, and its
+    answers are for no queue pair."""
+    wrong = (0, 1, 255, 300, 8192, 16384, 65535)
+    program = subprocess.Popen([cases.SOFTVERBS, "run", "--profile", FACE, "--net", "lo", "--", DYNAMIC, "unready", "1000"], env=cases.environment(), stdout=subprocess.DEVNULL)
+    try:
+        found, deadline = None, cases.until(20)
+        while not found and time.monotonic() < deadline:
+            found = re.search(rb" (0x[0-9a-f]+) +DCT +RTR", softverbs("show", "qps").stdout)
+        _expect(found, softverbs("show", "qps").stdout)
+        target, stranger = int(found[1], 16), _Stranger()
+        for segment in (*wrong, 256, 4096):
+            stranger.ask(target, segment)
+        stranger.ask(target, 1024, operation=25)
+        while sum(_dropped().get(reason, 0) for reason in (38, 9, 7)) < len(wrong) + 3 and time.monotonic() < deadline:
+            pass
+        _expect(_dropped() == {38: len(wrong), 9: 1, 7: 2} and program.poll() is None, _dropped(), program.poll())
+    finally:
+        program.kill()
+        program.wait()
 
 
 def a_device_of_another_kind_says_so():

@@ -8,7 +8,11 @@
  */
 #pragma once
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "base/nanos.h"
+#include "link/link.h"
 #include "verbs/qp/kind.h"
 
 struct endpoint_arrival;
@@ -18,6 +22,14 @@ enum {
     DC_READS_MOST = 16, /* READs and atomics that a target takes in at a time, from each initiator */
     DC_STREAMS_LOG = 3, /* of the most streams of an initiator that may be in error */
 };
+
+/* Returns true if an initiator may have packets with so many payload bytes: inside a host LINK_SEGMENT, over a network
+ * a path MTU. A responder computes with what the initiator says. */
+static inline bool dc_segment_may_be(uint32_t segment, bool network)
+{
+    enum { LEAST = 256, MOST = 4096 };
+    return network ? segment >= LEAST && segment <= MOST && !(segment & (segment - 1)) : segment == LINK_SEGMENT;
+}
 
 /* Sets the access key of a target that the program does not have yet. */
 void dct_set_key(struct ibv_qp *, uint64_t key);

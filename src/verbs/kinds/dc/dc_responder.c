@@ -24,8 +24,9 @@
 
 enum {
     RESPONDERS = 512,
-    ENDED = 2 * RESPONDERS, /* that are remembered */
-    STALE = 64,             /* turns: an old question that arrives once more */
+    ENDED = 2 * RESPONDERS,   /* that are remembered */
+    SILENT = 16 * RESPONDERS, /* requests and questions of others since its last one */
+    STALE = 64,               /* turns: an old question that arrives once more */
 };
 
 /* The sender of packets: a process of this host, or an address of another. */
@@ -323,20 +324,28 @@ static bool is_busy(struct dc_responder *responder)
     return busy;
 }
 
-/* Ends the responders of processes that have left, and one more if there are too many: of those that are not busy the
- * one that was used least. */
-static void make_room(struct dc_target *target)
+/* Returns true if the responder may make room: it is not busy, or its initiator is silent in the midst of a message, as
+ * one whose host is gone. */
+static bool may_go(const struct dc_target *target, struct dc_responder *responder)
+{
+    return target->uses - responder->used > SILENT || !is_busy(responder);
+}
+
+/* Ends the responders of processes that have left, and one more if there are too many: of those that may go the one
+ * that was used least. False: none may go. */
+static bool make_room(struct dc_target *target)
 {
     struct dc_responder *responder, *next, *least = NULL;
     for (responder = LIST_FIRST(&target->responders); responder; responder = next) {
         next = LIST_NEXT(responder, siblings);
         if (responder->from.peer && responder->from.peer->gone)
             end_responder(target, responder);
-        else if ((!least || responder->used < least->used) && !is_busy(responder))
+        else if ((!least || responder->used < least->used) && may_go(target, responder))
             least = responder;
     }
     if (target->count >= RESPONDERS && least)
         end_for_room(target, least);
+    return target->count < RESPONDERS;
 }
 
 static struct dc_responder *make_responder(struct dc_target *target, const struct sender *from,
@@ -344,11 +353,11 @@ static struct dc_responder *make_responder(struct dc_target *target, const struc
 {
     struct dc_responder *responder = calloc(1, sizeof *responder);
     struct responder_resource *saved = responder ? calloc(DC_READS_MOST, sizeof *saved) : NULL;
-    if (!saved) {
+    if (!saved || !make_room(target)) {
+        free(saved);
         free(responder);
         return NULL;
     }
-    make_room(target);
     *responder = (struct dc_responder){.number = ++target->numbers & 0xffffff,
                                        .initiator = arrival->from.packet->source,
                                        .from = *from,

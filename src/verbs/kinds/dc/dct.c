@@ -16,6 +16,11 @@ void dct_set_key(struct ibv_qp *ibv, uint64_t key)
     qp_of(ibv)->dc.key = key;
 }
 
+static bool is_hello(const struct packet *packet)
+{
+    return op_service(packet->opcode) == SERVICE_DC && op_operation(packet->opcode) == OPERATION_HELLO;
+}
+
 /* Checks a packet as a queue pair does, and counts it. REASON_NONE: it is for this target. Under qp->lock. */
 static enum reason check(struct qp *qp, const struct endpoint_arrival *arrival)
 {
@@ -25,8 +30,10 @@ static enum reason check(struct qp *qp, const struct endpoint_arrival *arrival)
     if (qp_port_is_down(qp))
         return REASON_PACKET_PORT_DOWN;
     enum reason reason = qp_path_refusal(qp, packet, arrival->from.interface);
-    if (!reason && service != SERVICE_XRC && service != SERVICE_DC)
+    if (!reason && service != SERVICE_XRC && !is_hello(packet))
         reason = REASON_PACKET_SERVICE;
+    if (!reason && is_hello(packet) && !dc_segment_may_be(packet->dc.segment, arrival->from.interface))
+        reason = REASON_PACKET_SEGMENT;
     return !reason && qp->state != IBV_QPS_RTR ? REASON_PACKET_QP_STATE : reason;
 }
 
@@ -51,7 +58,7 @@ static enum endpoint_output receive(struct endpoint *endpoint, const struct endp
     const struct packet *packet = arrival->from.packet;
     lock_take(&qp->lock);
     enum reason reason = check(qp, arrival);
-    bool asks = !reason && op_service(packet->opcode) == SERVICE_DC;
+    bool asks = !reason && is_hello(packet);
     if (asks)
         traffic_received(qp_flow(qp), packet, arrival->from.route);
     lock_release(&qp->lock);
