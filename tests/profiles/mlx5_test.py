@@ -163,6 +163,13 @@ def work_for_a_target_whose_process_is_killed_ends():
         _expect(re.search(r"IBV_WC_RETRY_EXC_ERR, for qp 0x\w+ at ", told), told)
 
 
+def a_script_decides_the_end_of_an_initiators_work():
+    """No target is asked for it, so that it ends so for a number that nobody has, too."""
+    for word in ("fine", "nobody"):
+        done = softverbs("run", "--profile", FACE, "--inject", "when work, nth 1: complete REM_OP_ERR", "--", DYNAMIC, word)
+        _expect(done.stdout == b"11\n", word, done.stdout, done.stderr)
+
+
 class _Stranger(hostile.Attacker):
     """A socket of this host that sends packets to its device on the loopback interface."""
 

@@ -4,6 +4,7 @@
 
 #include "base/random.h"
 #include "base/time_scale.h"
+#include "transport/request.h"
 #include "verbs/kinds/dc/dc.h"
 #include "verbs/kinds/transitions.h"
 #include "verbs/life/qp_endpoint.h"
@@ -59,7 +60,8 @@ void dci_set_address(struct qp *qp, struct ibv_ah *ah, uint32_t target, uint64_t
     work->address = ah;
     work->remote_qp = target;
     work->remote_qkey = (uint32_t)key;
-    work->owner_value = (uint32_t)(key >> 32);
+    if (!send_wqe_is_scripted(work)) /* it has its end there, and no receiver gets it */
+        work->owner_value = (uint32_t)(key >> 32);
     work->stream = stream;
     work->flags |= WORK_ADDRESSED;
 }
@@ -224,8 +226,8 @@ static void take_response(struct qp *qp, const struct packet *packet, nanos now)
 
 /* --- sending */
 
-/* The next work request that has not begun, if all before it has ended and it goes elsewhere; or NULL. */
-static const struct send_wqe *find_turn(struct qp *qp)
+/* The next work request that has not begun, if all before it has ended; or NULL. */
+static const struct send_wqe *find_next(struct qp *qp)
 {
     const struct engine *engine = qp_engine(qp);
     const struct send_queue *queue = engine_queue(qp_engine(qp));
@@ -233,7 +235,20 @@ static const struct send_wqe *find_turn(struct qp *qp)
         queue->next == queue->tail)
         return NULL;
     const struct send_wqe *work = send_queue_at(queue, queue->next);
-    return work->started || leads_to(qp->dc.way, work) ? NULL : work;
+    return work->started ? NULL : work;
+}
+
+/* Returns true if the work sends nothing, as a script decides its end. */
+static bool stays_here(const struct send_wqe *work)
+{
+    return request_kind(work)->class == REQUEST_LOCAL;
+}
+
+/* That work request, if it goes elsewhere. */
+static const struct send_wqe *find_turn(struct qp *qp)
+{
+    const struct send_wqe *work = find_next(qp);
+    return work && !stays_here(work) && !leads_to(qp->dc.way, work) ? work : NULL;
 }
 
 /* Ends the oldest work as long as its stream is in error. */
@@ -248,12 +263,13 @@ static void flush_errored(struct qp *qp)
 static void take_turn(struct qp *qp, nanos now)
 {
     flush_errored(qp);
-    const struct send_wqe *elsewhere = find_turn(qp);
+    const struct send_wqe *next = find_next(qp), *elsewhere = find_turn(qp);
+    bool here = next && stays_here(next);
     if (elsewhere)
         go_to(qp, elsewhere, now);
     else if (qp->dc.way->phase == DC_ASKING && qp->dc.wake <= now)
         ask_again(qp, now);
-    if (qp->dc.way->phase == DC_OPEN)
+    if (here || qp->dc.way->phase == DC_OPEN)
         qp_transmit_reliable(qp, now);
 }
 
