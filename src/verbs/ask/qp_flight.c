@@ -15,13 +15,18 @@ static uint32_t unsignalled(const struct qp *qp)
     return queue->head == queue->tail && !qp->sends.signal_all ? qp->sends.unsignalled : 0;
 }
 
+uint32_t qp_flight_unanswered(const struct qp *qp)
+{
+    lock_assert_held(&qp->lock);
+    return flight_outstanding(qp_engine(qp)) + (qp->kind->asks && qp->kind->asks(qp));
+}
+
 /* The window is a fact on networks alone: a link of the host never loses. */
 static void fill_reliable(struct facts_qp *facts, const struct qp *qp)
 {
     const struct engine *engine = qp_engine(qp);
     uint32_t outstanding = flight_outstanding(engine);
-    bool asks = qp->kind->asks && qp->kind->asks(qp);
-    fact_put(&facts->outstanding, true, outstanding + asks);
+    fact_put(&facts->outstanding, true, qp_flight_unanswered(qp));
     fact_put(&facts->oldest_psn, true, psn_add(engine_next_psn(engine), -outstanding));
     fact_put_flag(&facts->not_ready, engine_waits_for_receive(engine), true);
     if (qp->path.remote)
@@ -74,7 +79,8 @@ static bool is_cut_off(const struct qp *qp)
 void qp_flight_fill(struct facts_qp *facts, const struct qp *qp)
 {
     lock_assert_held(&qp->lock);
-    bool connected = !(qp->traits & (QP_DATAGRAM | QP_ADDRESSED | QP_WELCOMES)), receives = qp->state >= IBV_QPS_RTR, sends = qp->state >= IBV_QPS_RTS;
+    bool connected = !(qp->traits & (QP_DATAGRAM | QP_ADDRESSED | QP_WELCOMES)), receives = qp->state >= IBV_QPS_RTR,
+         sends = qp->state >= IBV_QPS_RTS;
     fact_put(&facts->unsignalled, sends && unsignalled(qp), unsignalled(qp));
     fact_put(&facts->sq_psn, connected && sends, qp->attr.sq_psn & PSN_MASK);
     fact_put(&facts->rq_psn, connected && receives, qp->attr.rq_psn & PSN_MASK);

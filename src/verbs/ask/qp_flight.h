@@ -7,6 +7,9 @@
 
 struct qp;
 
+/* Packets without an answer; of an initiator (DCI) its question to a target, too. Under qp->lock. */
+uint32_t qp_flight_unanswered(const struct qp *);
+
 /* Fills in the members from `outstanding` to `port_down`, as far as the queue pair knows them. Under qp->lock. */
 void qp_flight_fill(struct facts_qp *, const struct qp *);
 

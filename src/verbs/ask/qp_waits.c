@@ -34,9 +34,8 @@ bool qp_waits_for_response(const struct qp *qp, uint32_t *moved)
     const struct engine *engine = qp_engine(qp);
     if (!may_send(qp) || !qp_is_reliable(qp) || retransmits_soon(qp) || engine_waits_for_receive(engine))
         return false;
-    uint32_t outstanding = flight_outstanding(engine);
-    *moved = psn_add(engine_next_psn(engine), -outstanding);
-    return outstanding;
+    *moved = psn_add(engine_next_psn(engine), -flight_outstanding(engine));
+    return qp_flight_unanswered(qp);
 }
 
 enum reason qp_waits_reason(const struct qp *qp)

@@ -1,18 +1,14 @@
 """Clients of mlx5's own calls on the device of the profile connectx-7-roce with its word mlx5: rdma-core's tests of it, perftest over DC."""
-import os
-import tempfile
-
 from row import Fault, Row
 
 from clients import Failure
 from family_perftest import PACKAGES, how_compared, moves
-from patience import until
 from programs import rdma_core
 
 PROFILE = ("--profile", "connectx-7-roce,mlx5")
 VERBS = ("send", "write", "read", "atomic")
 DEVLINK = Fault("'devlink', 'dev', 'param'", "newer releases of the suite ask devlink of the adapter's PCI function, and end with an error where it knows none", "tests/utils.py, is_roce_enabled")
-LEAST = {44: 38, 65: 40}  # tests that pass, by release; the others skip: DevX, steering, crypto, signatures, groups of ports
+LEAST = 38  # tests that pass; the others skip: DevX, steering, crypto, signatures, groups of ports
 
 
 def on_mlx5(place):
@@ -21,15 +17,10 @@ def on_mlx5(place):
 
 
 def passes_its_tests(place):
-    with tempfile.TemporaryDirectory() as directory:
-        os.chmod(directory, 0o755)
-        rdma_core.unpack(directory)
-        device = place.run_one(["ibv_devices"]).find(r"^\s+(\w+)\s+[0-9a-f]{16}").group(1)
-        done = place.start(["/usr/bin/python3", f"{directory}/run_tests.py", "-v", "--dev", device, "-k", "test_mlx5"]).finish(until(60))
-    tests = rdma_core.read(done.err)
+    tests, done = rdma_core.run_those_of(place, "mlx5")
     passed = [test for test in tests if test.outcome == "ok"]
     failed = [test for test in tests if test.outcome not in ("ok", "skipped")]
-    if failed or len(passed) < min(LEAST.values()):
+    if failed or len(passed) < LEAST:
         raise Failure(f"{len(passed)} of {len(tests)} pass:\n{done.err}")
     return f"{len(passed)} pass, {len(tests) - len(passed)} skip"
 

@@ -68,12 +68,7 @@ class Counters:
 
 def passes_its_tests(suite):
     """rdma-core's tests of EFA: each passes, and none is skipped."""
-    with tempfile.TemporaryDirectory() as directory:
-        os.chmod(directory, 0o755)
-        rdma_core.unpack(directory)
-        device = suite.run_one(["ibv_devices"]).find(r"^\s+(\w+)\s+[0-9a-f]{16}").group(1)
-        done = suite.start(["/usr/bin/python3", f"{directory}/run_tests.py", "-v", "--dev", device, "-k", "test_efa"]).finish(until(60))
-    tests = rdma_core.read(done.err)
+    tests, done = rdma_core.run_those_of(suite, "efa")
     passed = [test for test in tests if test.outcome == "ok"]
     if len(passed) != len(tests) or len(tests) not in TESTS.values():
         raise Failure(f"{len(passed)} of {len(tests)} pass:\n{done.err}")

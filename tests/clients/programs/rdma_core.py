@@ -54,6 +54,16 @@ def read(text):
     return tests
 
 
+def run_those_of(place, name):
+    """Runs the tests of a vendor on the first device: their outcomes, and how the suite ended."""
+    with tempfile.TemporaryDirectory() as directory:
+        os.chmod(directory, 0o755)
+        unpack(directory)
+        device = place.run_one(["ibv_devices"]).find(r"^\s+(\w+)\s+[0-9a-f]{16}").group(1)
+        done = place.start(["/usr/bin/python3", f"{directory}/run_tests.py", "-v", "--dev", device, "-k", f"test_{name}"]).finish(until(60))
+    return read(done.err), done
+
+
 def vendor(test):
     return next((vendor for vendor in VENDORS if test.module.startswith(f"test_{vendor}")), None)
 
