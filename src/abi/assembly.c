@@ -7,6 +7,9 @@
 #include "gsi/cm/cm.h"
 #include "gsi/mad.h"
 #include "gsi/served.h"
+#include "mlx5/queues/addresses.h"
+#include "mlx5/queues/queues.h"
+#include "mlx5/queues/registers.h"
 #include "report/event.h"
 #include "report/hangs.h"
 #include "report/layout.h"
@@ -39,6 +42,7 @@ static int begin(struct process *process)
 
 static void stop(struct process *process)
 {
+    addresses_end(process);
     xrc_substitutes_end(process);
     if (process->traffic.totals)
         traffic_report_end(process);
@@ -61,6 +65,7 @@ static void inherit(struct process *process)
     process_events_forget();
     past_regions_forget();
     qp_inquiry_inherit();
+    registers_inherit();
     inherit_process(process);
     cm_inherit(process);
 }
@@ -85,4 +90,5 @@ const struct process_parts assembly_parts = {.size = sizeof(struct process_objec
                                              .follow = event_follow,
                                              .report = report_write,
                                              .departed = xrc_substitutes_departed,
-                                             .look_for_hangs = hangs_look};
+                                             .look_for_hangs = hangs_look,
+                                             .queues = {queues_look, queues_close, queues_open}};

@@ -13,7 +13,7 @@
 #include "base/static_lock.h"
 #include "wire/guarded.h"
 
-enum { SIGNALS = 2, ENTRIES = 8, REGIONS = 16 };
+enum { SIGNALS = 2, ENTRIES = 8, REGIONS = 16, PROTECTORS = 2 };
 
 /* A signal that is guarded, and what the program had set each time that we took it. An entry is written before the
  * kernel knows of it, and only its own handler writes it again. */
@@ -26,7 +26,7 @@ static struct guarded_signal {
 LOCK_STATIC(looking, LOCK_INNERMOST);
 static _Atomic uint32_t looked; /* tick of the last look */
 static struct guard_region *_Atomic regions[REGIONS];
-static const struct guard_protector *protector; /* may be NULL; written before the program runs */
+static const struct guard_protector *_Atomic protectors[PROTECTORS]; /* of the checker, of queues in memory; or NULL */
 _Thread_local struct guard_thread guard_thread __attribute__((tls_model("initial-exec"))) = {.looked = UINT32_MAX};
 
 /* --- faults */
@@ -157,8 +157,12 @@ static void call_program(struct sigaction *program, int number, siginfo_t *info,
 
 static bool is_opened(int number, const siginfo_t *info, const ucontext_t *context)
 {
-    return protector && number == SIGSEGV && info->si_code == SEGV_ACCERR &&
-           protector->open(info->si_addr, program_instruction(info, context));
+    bool opened = false;
+    for (unsigned i = 0; i < PROTECTORS && !opened && number == SIGSEGV && info->si_code == SEGV_ACCERR; i++) {
+        const struct guard_protector *protector = atomic_load(&protectors[i]);
+        opened = protector && protector->open(info->si_addr, program_instruction(info, context));
+    }
+    return opened;
 }
 
 static void guard_enter(unsigned entry, int number, siginfo_t *info, void *context)
@@ -252,13 +256,22 @@ void guard_start(void)
 
 void guard_protect_by(const struct guard_protector *by)
 {
-    protector = by;
+    bool added = false;
+    for (unsigned i = 0; i < PROTECTORS && !added; i++) {
+        const struct guard_protector *none = NULL;
+        added = atomic_compare_exchange_strong(&protectors[i], &none, by) || none == by;
+    }
     guard_start();
 }
 
 uintptr_t guard_protected_end(uintptr_t at)
 {
-    return protector ? protector->end(at) : 0;
+    uintptr_t end = 0;
+    for (unsigned i = 0; i < PROTECTORS && !end; i++) {
+        const struct guard_protector *protector = atomic_load(&protectors[i]);
+        end = protector ? protector->end(at) : 0;
+    }
+    return end;
 }
 
 /* --- regions */

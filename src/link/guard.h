@@ -53,9 +53,9 @@ struct guard_protector {
     bool (*open)(const void *at, const void *instruction);
     uintptr_t (*end)(uintptr_t at);
 };
-/* Sets the protector, before the program runs; takes the signals as guard_start does. */
+/* Adds a protector, which is never removed; takes the signals as guard_start does. Thread-safe. */
 void guard_protect_by(const struct guard_protector *);
-/* Calls the protector's `end`; 0 without a protector. Such memory has no access now, but belongs to the program. */
+/* The first `end` of the protectors that is not 0. Such memory has no access now, but belongs to the program. */
 uintptr_t guard_protected_end(uintptr_t at);
 
 /* --- how */

@@ -8,6 +8,7 @@
 #include "mlx5/answers.h"
 #include "mlx5/mlx5.h"
 #include "mlx5/part.h"
+#include "mlx5/queues/cq_memory.h"
 #include "profile/profile.h"
 #include "verbs/create/cq_create.h"
 #include "verbs/create/dm_allocate.h"
@@ -153,7 +154,7 @@ struct ibv_qp *own_mlx5dv_create_qp(struct ibv_context *context, struct ibv_qp_i
 /* --- completion queues */
 
 /* The variable of rdma-core's library, which says how large entries are. */
-static long size_of_entries(const struct mlx5dv_cq_init_attr *mlx5)
+long mlx5_entry_size(const struct mlx5dv_cq_init_attr *mlx5)
 {
     enum { USUAL = 64 };
     if (mlx5 && mlx5->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE)
@@ -168,7 +169,7 @@ static int check_cq(const struct mlx5dv_cq_init_attr *mlx5)
     const uint64_t known =
         MLX5DV_CQ_INIT_ATTR_MASK_COMPRESSED_CQE | MLX5DV_CQ_INIT_ATTR_MASK_FLAGS | MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE;
     uint32_t flags = mlx5 && mlx5->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_FLAGS ? mlx5->flags : 0;
-    long size = size_of_entries(mlx5);
+    long size = mlx5_entry_size(mlx5);
     if (mlx5 && mlx5->comp_mask & ~known)
         return mlx5_refuse_bits("comp_mask", mlx5->comp_mask);
     if (size != SHORT && size != LONG)
@@ -189,7 +190,10 @@ struct ibv_cq_ex *own_mlx5dv_create_cq(struct ibv_context *context, struct ibv_c
     int error = mlx5_check();
     if (!error)
         error = check_cq(mlx5);
-    return error ? refused_null(error) : cq_create(context, attr);
+    struct ibv_cq_ex *cq = error ? refused_null(error) : cq_create(context, attr);
+    if (cq)
+        ((struct cq *)cq)->vendor[CQ_VENDOR_SIZE] = (uint64_t)mlx5_entry_size(mlx5);
+    return cq;
 }
 
 /* --- others */

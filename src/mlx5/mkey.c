@@ -142,6 +142,9 @@ static enum reason copy_memory(struct qp *qp, const struct send_wqe *work)
 
 enum ibv_wc_status mlx5_run(struct qp *qp, const struct send_wqe *work, enum reason *reason)
 {
+    *reason = work->opcode == WORK_VENDOR_MALFORMED ? REASON_RAW_WQE : REASON_NONE;
+    if (work->opcode == WORK_VENDOR_NOTHING || *reason)
+        return *reason ? IBV_WC_LOC_QP_OP_ERR : IBV_WC_SUCCESS;
     bool copies = work->opcode == WORK_VENDOR_COPY;
     *reason = copies ? copy_memory(qp, work) : configure(qp, work);
     if (!*reason)

@@ -5,10 +5,32 @@
 #include "base/container.h"
 #include "mlx5/answers.h"
 #include "mlx5/mlx5.h"
+#include "mlx5/queues/queues.h"
+#include "process/process.h"
+
+/* A queue pair that is reset forgets its queues; in other states it may have work now that it could not take before. */
+static void moved(struct qp *qp, enum ibv_qp_state to)
+{
+    struct send_ring *ring = mlx5_ring_of(qp);
+    if (ring && to == IBV_QPS_RESET)
+        send_ring_clear(ring);
+    else if (ring)
+        node_wake(qp->process->node);
+}
+
+static void retire_part(struct qp *qp)
+{
+    struct send_ring *ring = mlx5_ring_of(qp);
+    if (ring)
+        queues_remove_ring(qp->process, ring);
+}
 
 static void release_part(struct qp_part *part)
 {
     struct mlx5_part *mine = container_of(part, struct mlx5_part, part);
+    struct send_ring *ring = atomic_load(&mine->ring);
+    if (ring)
+        send_ring_free(ring);
     mlx5_page_free(mine->page);
     free(mine);
 }
@@ -21,7 +43,7 @@ struct mlx5_part *mlx5_part_of(struct qp *qp)
     struct mlx5_part *mine = calloc(1, sizeof *mine);
     if (!mine)
         return NULL;
-    mine->part = (struct qp_part){mlx5_run, release_part};
+    mine->part = (struct qp_part){mlx5_run, moved, retire_part, release_part};
     mine->qp = qp;
     mlx5_fill_builders(&mine->builders);
     there = qp_part_set(qp, &mine->part);

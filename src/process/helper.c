@@ -230,15 +230,49 @@ static nanos serve_timers(struct process *process, nanos now)
     return latest < deadline ? latest : deadline;
 }
 
+static bool has_queues(const struct process *process)
+{
+    return unlikely(atomic_load_explicit(&process->helper.queues, memory_order_acquire));
+}
+
+/* Takes the work that the program has written into queues in memory. */
+cold static unsigned look_at_queues(struct process *process)
+{
+    lock_take(&process->progress);
+    unsigned found = process->parts->queues.look(process, clock_now());
+    lock_release(&process->progress);
+    return found;
+}
+
+/* Closes the doorbell registers before the last look at the queues: a store before that is seen, and a later one wakes
+ * the helper. False: there is work, or nothing would wake the helper. */
+cold static bool close_registers(struct process *process)
+{
+    lock_take(&process->progress);
+    bool closed = process->parts->queues.close(process) && !process->parts->queues.look(process, clock_now());
+    lock_release(&process->progress);
+    return closed;
+}
+
+cold static void open_registers(struct process *process)
+{
+    lock_take(&process->progress);
+    process->parts->queues.open(process);
+    lock_release(&process->progress);
+}
+
 /* node_sleep says that we sleep before it looks at the rings once more, as serve_timers does with the timers. */
 static void go_to_sleep(struct duty *duty, nanos now)
 {
     struct process *process = duty->process;
     nanos latest = serve_timers(process, now);
-    if (node_sleep(process->node) && !atomic_load(&process->loop.owing) &&
+    bool queues = has_queues(process), rests = !queues || close_registers(process);
+    if (rests && node_sleep(process->node) && !atomic_load(&process->loop.owing) &&
         !atomic_load(&process->helper.stopping)) /* the doorbell that tells of it may have been read already */
         duty_sleep(duty, latest, clock_now(), false);
     node_awake(process->node);
+    if (queues)
+        open_registers(process);
 }
 
 /* Gives the processor to other threads while threads poll that may not do the work: a poller may wait for it. */
@@ -319,6 +353,8 @@ static void step(struct duty *duty)
         return;
     }
     unsigned done = progress_work(process);
+    if (has_queues(process))
+        done += look_at_queues(process);
     if (done)
         helper_watch(process);
     look_on(duty, now, done);

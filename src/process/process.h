@@ -52,6 +52,14 @@ struct process_parts {
     bool (*follow)(struct process *, const struct device *, const struct device_state *);
     void (*departed)(struct process *, nanos now); /* some peer has left. Under process->progress */
     bool (*look_for_hangs)(struct process *);      /* report/hangs.h; may be NULL */
+    /* Queues in memory (mlx5/queues/queues.h). `look` takes the work that programs have written there; returns how much.
+     * `close` lets each later store into a doorbell register wake the helper; false: it can't. `open` ends that. Under
+     * process->progress. */
+    struct {
+        unsigned (*look)(struct process *, nanos now);
+        bool (*close)(struct process *);
+        void (*open)(struct process *);
+    } queues;
 };
 
 /* An endpoint of another process that has a substitute here: the substitute gets the frames that this peer sends to
@@ -121,6 +129,7 @@ struct helper {
     atomic_bool ending;          /* it leaves the host before it ends */
     bool watches;                /* it looks for hangs: a line about them would be printed */
     struct schedule_timer hangs; /* the next look for hangs */
+    atomic_bool queues;          /* the process has queues in memory */
 };
 
 struct process {

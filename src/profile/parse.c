@@ -249,10 +249,10 @@ static void become_mlx5(struct profile *profile)
                  (unsigned)profile->values[PROFILE_vendor_part_id] & 0xffff);
 }
 
-/* The value of a key that stands alone: the first word of its list that has a value of its own. */
+/* The value of a key without one: all that the device can have. */
 static const char *value_of_key_alone(const char *name)
 {
-    return strcmp(name, profile_lines[PROFILE_mlx5].key) ? NULL : "calls";
+    return strcmp(name, profile_lines[PROFILE_mlx5].key) ? NULL : "queues";
 }
 
 /* Sets the key of a word "KEY=VALUE" or "KEY" over what the file has. */

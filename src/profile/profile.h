@@ -34,8 +34,8 @@ enum { PROFILE_NAME_SIZE = 64, PROFILE_TEXT_SIZE = 64, PROFILE_PCI_SIZE = 512, P
 
 enum { PROFILE_QPN_BITS_LEAST = 9 }; /* the key qpn_bits */
 
-enum profile_driver { PROFILE_DRIVER_NONE, PROFILE_DRIVER_EFA }; /* the key driver */
-enum profile_mlx5 { PROFILE_MLX5_NONE, PROFILE_MLX5_CALLS };     /* the key mlx5 */
+enum profile_driver { PROFILE_DRIVER_NONE, PROFILE_DRIVER_EFA };                  /* the key driver */
+enum profile_mlx5 { PROFILE_MLX5_NONE, PROFILE_MLX5_CALLS, PROFILE_MLX5_QUEUES }; /* the key mlx5 */
 
 #define PROFILE_END ".profile" /* the end of a file's name */
 
@@ -59,7 +59,7 @@ struct profile_fault {
 /* Parses the contents of a file. False: they are not a profile, and *fault has the reason. The profile's name stays. */
 bool profile_parse(const char *text, struct profile *, struct profile_fault *);
 
-/* Sets the keys of "KEY=VALUE,KEY=VALUE" in place of what the file has. `mlx5` alone means `mlx5=calls`, and makes a
+/* Sets the keys of "KEY=VALUE,KEY=VALUE" in place of what the file has. `mlx5` alone means `mlx5=queues`, and makes a
  * device that programs of mlx5 know: vendor_id, vendor_part_id and pci are set where they must be. False, and *fault as
  * above.
  */
@@ -91,6 +91,12 @@ static inline bool profile_is_efa(const struct profile *profile)
 static inline bool profile_is_mlx5(const struct profile *profile)
 {
     return profile && profile_value(profile, PROFILE_mlx5, PROFILE_MLX5_NONE) != PROFILE_MLX5_NONE;
+}
+
+/* Returns true if queues of the device may be in memory (mlx5dv_init_obj). */
+static inline bool profile_has_queues(const struct profile *profile)
+{
+    return profile_is_mlx5(profile) && profile_value(profile, PROFILE_mlx5, PROFILE_MLX5_NONE) == PROFILE_MLX5_QUEUES;
 }
 
 /* Replaces softverbs' attributes with the profile's. Some can't be set by a profile: GUIDs, LIDs, the number of

@@ -95,15 +95,16 @@ static void a_word_makes_the_device_one_of_mlx5(void **state)
 {
     expect("vendor_id = 0x119f\nvendor_part_id = 4123\n");
     assert_false(profile_is_mlx5(NULL));
-    expect_behind("mlx5=queues", "\"queues\" is not one of none calls");
+    expect_behind("mlx5=devx", "\"devx\" is not one of none calls queues");
     expect_behind("mlx5", NULL);
-    assert_true(profile_is_mlx5(&profile));
+    assert_true(profile_is_mlx5(&profile) && profile_has_queues(&profile));
     assert_int_equal(profile.values[PROFILE_vendor_id], 0x02c9);
     assert_string_equal(profile.pci, "0000:17:00.0,vendor=0x15b3,device=0x101b");
     expect_behind("mlx5=none", NULL);
     assert_false(profile_is_mlx5(&profile));
     expect("pci = 0000:18:00.0\n");
     expect_behind("mlx5=calls", NULL);
+    assert_true(profile_is_mlx5(&profile) && !profile_has_queues(&profile));
     assert_int_equal(profile.values[PROFILE_vendor_part_id], 4129);
     assert_string_equal(profile.pci, "0000:18:00.0");
 }

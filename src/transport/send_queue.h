@@ -12,7 +12,7 @@ enum { WORK_ADDRESSED = 1 << 6 };    /* in work->flags: it names its receiver; s
 enum { WORK_SCRIPTED = 1 << 7 };     /* in work->opcode; see send_wqe_is_scripted */
 
 /* Operations of vendors, in work->opcode: the owner executes them in their turn, and they send no packet. */
-enum { WORK_VENDOR_CONFIGURE = 11, WORK_VENDOR_COPY = 12 };
+enum { WORK_VENDOR_CONFIGURE = 11, WORK_VENDOR_COPY = 12, WORK_VENDOR_NOTHING = 13, WORK_VENDOR_MALFORMED = 16 };
 
 /* A posted work request. The owner fills the first part, which never changes afterwards, so that a packet is a function
  * of (work, PSN) and a retry is the same call as the first transmission. The requester keeps the second part. */

@@ -19,7 +19,7 @@ from cases import BUILD, softverbs  # pylint: disable=wrong-import-position
 from network import hostile  # pylint: disable=wrong-import-position
 
 PROGRAM, DYNAMIC = (f"{BUILD}/tests/profiles/{name}" for name in ("mlx5", "dynamic"))
-FACE = "connectx-7-roce,mlx5"
+FACE, CALLS = "connectx-7-roce,mlx5", "connectx-7-roce,mlx5=calls"
 
 # Names the file of the library that a program gets by its name, and whether it says that the first device is one of mlx5.
 FIND = """
@@ -49,7 +49,7 @@ def _find(profile, name):
 
 
 def the_device_answers_as_one_of_mlx5():
-    done = softverbs("run", "--profile", FACE, PROGRAM)
+    done = softverbs("run", "--profile", CALLS, PROGRAM)
     lines = done.stdout.decode().splitlines()
     _expect(done.returncode == 0 and len(lines) > 60 and lines[-1] == f"1..{len(lines) - 1}" and all(line.startswith("ok") for line in lines[:-1]), done.stdout.decode(), done.stderr)
 
@@ -85,7 +85,7 @@ def other_profiles_have_the_calls_behind_a_comma():
 
 
 def words_that_are_none_are_refused():
-    for word, wanted in (("mlx5=queues", b'"queues" is not one of none calls.'), ("max_qp", b'"max_qp" is not of the form KEY=VALUE.'), ("beauty=1", b'there is no key "beauty".')):
+    for word, wanted in (("mlx5=devx", b'"devx" is not one of none calls queues.'), ("max_qp", b'"max_qp" is not of the form KEY=VALUE.'), ("beauty=1", b'there is no key "beauty".')):
         done = softverbs("run", "--profile", f"rxe,{word}", "true")
         _expect(done.returncode == 2 and wanted in done.stderr, word, done.stderr)
 
@@ -98,7 +98,7 @@ def _log_of(*options):
 
 
 def a_refusal_names_what_is_missing():
-    text = _log_of("--profile", FACE)
+    text = _log_of("--profile", CALLS)
     for wanted in (r"mlx5dv_open_device: DevX: .*reason 842", r"mlx5dv_create_cq: .* and not 100: .*reason 843",
                    r"mlx5dv_create_qp: create_flags is 0x100", r"mlx5dv_create_qp: srq is NULL: .*reason 848", r"ibv_wr_complete of wr_id 7: .*reason 845", r"ibv_wr_complete of wr_id 7: .*reason 846",
                    r"mlx5dv_reserved_qpn_dealloc: qpn is 0x\w+: .*reason 847", r"reason 844"):
@@ -219,9 +219,9 @@ def a_device_of_another_kind_says_so():
 
 
 def layers_see_the_calls():
-    done = softverbs("run", "--profile", FACE, "--trace=mlx5dv_create_qp,mlx5dv_query_device", "--", PROGRAM)
+    done = softverbs("run", "--profile", CALLS, "--trace=mlx5dv_create_qp,mlx5dv_query_device", "--", PROGRAM)
     _expect(b"mlx5dv_query_device(" in done.stderr and re.search(rb"mlx5dv_create_qp\(.*\) = NULL EOPNOTSUPP", done.stderr), done.stderr)
-    done = softverbs("run", "--profile", FACE, "--inject", "mlx5dv_create_mkey:error=ENOMEM", "--", PROGRAM)
+    done = softverbs("run", "--profile", CALLS, "--inject", "mlx5dv_create_mkey:error=ENOMEM", "--", PROGRAM)
     _expect(b"not ok" in done.stdout and b"two ends with builders and indirect keys" in done.stdout, done.stdout)
 
 

@@ -351,6 +351,41 @@ struct mlx5dv_ah {
     uint64_t comp_mask;
 };
 
+struct mlx5dv_cq {
+    void *buf;
+    __be32 *dbrec; /* two words: what was consumed, and how the queue was armed */
+    uint32_t cqe_cnt;
+    uint32_t cqe_size;
+    void *cq_uar;
+    uint32_t cqn;
+    uint64_t comp_mask;
+};
+
+enum {
+    MLX5DV_SRQ_MASK_SRQN = 1 << 0,
+};
+
+struct mlx5dv_srq {
+    void *buf;
+    __be32 *dbrec;
+    uint32_t stride;
+    uint32_t head;
+    uint32_t tail;
+    uint64_t comp_mask;
+    uint32_t srqn;
+};
+
+enum {
+    MLX5DV_DM_MASK_REMOTE_VA = 1 << 0,
+};
+
+struct mlx5dv_dm {
+    void *buf;
+    uint64_t length;
+    uint64_t comp_mask;
+    uint64_t remote_va;
+};
+
 struct mlx5dv_pd {
     uint32_t pdn;
     uint64_t comp_mask;
@@ -362,8 +397,20 @@ struct mlx5dv_obj { /* pairs of an object and the place for its description */
         struct mlx5dv_qp *out;
     } qp;
     struct {
+        struct ibv_cq *in;
+        struct mlx5dv_cq *out;
+    } cq;
+    struct {
+        struct ibv_srq *in;
+        struct mlx5dv_srq *out;
+    } srq;
+    struct {
         void *in, *out;
-    } cq, srq, rwq, dm;
+    } rwq;
+    struct {
+        struct ibv_dm *in;
+        struct mlx5dv_dm *out;
+    } dm;
     struct {
         struct ibv_ah *in;
         struct mlx5dv_ah *out;

@@ -117,6 +117,8 @@ static void cq_release(struct cq *cq)
     calls_leave(&cq->calls);
     cq_disturb_end(cq);
     free(cq->told.events);
+    if (cq->part)
+        cq->part->release(cq->part);
     pthread_mutex_destroy(&cq->ibv.mutex);
     pthread_cond_destroy(&cq->ibv.cond);
     domain_give_back(&cq->memory);
@@ -189,6 +191,8 @@ static void forget_events(struct cq *cq)
 {
     struct ibv_cq *ibv = &cq->ibv;
     lock_take(&cq->process->progress);
+    if (cq->part)
+        cq->part->retire(cq);
     cq_event_forget(cq);
     cq_disturb_stop(cq);
     lock_release(&cq->process->progress);

@@ -7,7 +7,7 @@
 #include "ipc/place/admin_port.h"
 #include "process/port_state.h"
 #include "verbs/object/async.h"
-#include "verbs/object/control.h"
+#include "verbs/object/process_objects.h"
 
 static const nanos port_late = 100 * NANOS_MILLISECOND, /* the longest, unless times are scaled */
     at_once = 1;

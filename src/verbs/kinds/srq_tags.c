@@ -112,6 +112,8 @@ static void complete(struct srq *srq, const struct tags_event *event, uint32_t q
         .tag_private = event->application,
         .lasting = true,
     };
+    if (ended == ENDED_OPERATION)
+        entry.flow_tag = srq->tags->tags.delivered; /* for entries in memory */
     retire_by(srq, ended, &entry);
     if (qp_number && event->reason)
         log_reason(event->status == IBV_WC_WR_FLUSH_ERR ? LOG_DEBUG : LOG_WARN, event->reason,
@@ -123,7 +125,8 @@ static void complete(struct srq *srq, const struct tags_event *event, uint32_t q
 
 /* -- operations */
 
-static enum reason operate(struct srq *srq, struct ibv_ops_wr *wr)
+/* `fails_silently`: no completion says that a buffer could not be removed, unless the operation asks for one. */
+static enum reason operate(struct srq *srq, struct ibv_ops_wr *wr, bool fails_silently)
 {
     struct srq_tags *tags = srq->tags;
     struct tags_event event;
@@ -136,8 +139,21 @@ static enum reason operate(struct srq *srq, struct ibv_ops_wr *wr)
     if (may_complete && waiting >= tags->operations)
         return REASON_TM_OPERATIONS_FULL;
     reason = tags_operate(&tags->tags, wr, &event, &completes);
-    if (!reason && completes)
+    if (!reason && completes && !(fails_silently && !(wr->flags & IBV_OPS_SIGNALED)))
         complete(srq, &event, 0, ENDED_OPERATION);
+    return reason;
+}
+
+uint32_t srq_tags_count(const struct srq *srq)
+{
+    return srq->tags->tags.list.capacity;
+}
+
+enum reason srq_tags_execute(struct srq *srq, struct ibv_ops_wr *wr)
+{
+    lock_take(&srq->tags->lock);
+    enum reason reason = operate(srq, wr, true);
+    lock_release(&srq->tags->lock);
     return reason;
 }
 
@@ -168,7 +184,7 @@ int srq_tags_operate(struct ibv_srq *ibv, struct ibv_ops_wr *wr, struct ibv_ops_
     if (!reason) {
         lock_take(&srq->tags->lock);
         for (; wr && !reason; wr = reason ? wr : wr->next)
-            reason = operate(srq, wr);
+            reason = operate(srq, wr, false);
         lock_release(&srq->tags->lock);
     }
     if (!reason)

@@ -18,6 +18,13 @@ enum {
 /* ibv_post_srq_ops(3). Thread-safe. */
 int srq_tags_operate(struct ibv_srq *, struct ibv_ops_wr *, struct ibv_ops_wr **bad);
 
+/* The most tags of the list. */
+uint32_t srq_tags_count(const struct srq *);
+
+/* Executes one operation; an unsignalled one that fails has no completion. REASON_NONE or why it is refused. May be
+ * called under qp->lock. */
+enum reason srq_tags_execute(struct srq *, struct ibv_ops_wr *);
+
 /* Writes a shared receive queue as a JSON object: the caller's facts, and with tag matching those about its list,
  * unless another thread has the list. */
 void srq_tags_report(FILE *, const struct srq *, struct facts_srq *);

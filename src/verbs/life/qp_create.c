@@ -185,6 +185,9 @@ static int make_send_queue(struct qp *qp, struct send_queue *queue)
         room = qp->cap.max_send_sge * sizeof(struct ibv_sge) + qp->ethernet.max_tso_header;
     if (room < srq->work_room)
         room = srq->work_room;
+    if (room < PAYLOAD_PIECES_MAX * sizeof(struct ibv_sge) && profile_has_queues(setting_profile()))
+        room =
+            PAYLOAD_PIECES_MAX * sizeof(struct ibv_sge); /* work in memory may have more elements than was asked for */
     queue->stride = (uint32_t)((sizeof(struct send_wqe) + room + 63) & ~(size_t)63);
     queue->capacity = power_of_two(qp->cap.max_send_wr + srq->work_places);
     if (qp->traits & QP_UNORDERED)

@@ -26,6 +26,7 @@
 #include "verbs/qp/qp_doors.h"
 #include "verbs/qp/qp_engine.h"
 #include "verbs/qp/qp_error.h"
+#include "verbs/qp/qp_part.h"
 #include "verbs/qp/qp_path.h"
 #include "verbs/qp/qp_state.h"
 #include "verbs/qp/qp_tell.h"
@@ -332,6 +333,7 @@ static int apply(struct qp *qp, const struct ibv_qp_attr *attr, int mask, uint8_
     if (mask & IBV_QP_STATE) { /* the engine may have failed meanwhile; only the program causes ERR here */
         qp_enter(qp, to);
         qp->ibv.state = to;
+        qp_part_moved(qp, to);
         if (from == IBV_QPS_RTR && to == IBV_QPS_RTS)
             qp_ends_enter(qp);
     }

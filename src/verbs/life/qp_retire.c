@@ -36,6 +36,7 @@ void qp_retire(struct qp *qp)
     lock_release(&qp->lock);
     if (qp->kind->retire)
         qp->kind->retire(qp);
+    qp_part_retire(qp);
     progress_forget(process, qp_endpoint(qp));
     lock_release(&process->progress);
     lock_take(&qp->lock);

@@ -20,6 +20,17 @@ struct delayed_ports {
     uint32_t begun; /* a bit for each device that has been opened */
 };
 
+struct address_book;
+struct cq_memory;
+struct send_ring;
+
+/* Queues in memory (mlx5/queues/queues.h); under process->progress. */
+struct queues {
+    LIST_HEAD(, send_ring) sends;
+    LIST_HEAD(, cq_memory) completions;
+    struct address_book *addresses; /* or NULL */
+};
+
 struct process_objects {
     struct process process;
     struct gsi *gsi;
@@ -33,6 +44,7 @@ struct process_objects {
     struct steering *steering; /* verbs/kinds/ethernet/steering.h */
     struct group_list groups;  /* multicast joins of queue pairs; under progress */
     struct delayed_ports delayed;
+    struct queues queues;
 };
 
 /* The objects of a process, const if the process is. */

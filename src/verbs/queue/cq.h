@@ -12,8 +12,19 @@
 
 enum cq_armed { CQ_UNARMED, CQ_ARMED_SOLICITED, CQ_ARMED };
 
+struct cq;
 struct disturbance;
 struct last_events;
+
+/* A vendor's part of a completion queue, which takes the entries (mlx5/queues/cq_memory.h). */
+struct cq_part {
+    /* Takes all entries; the newest is notable or not. Under cq->lock, with all takers kept away (slow.takes). */
+    void (*put)(struct cq *, bool notable);
+    /* Ends the part's use by the helper; the queue is about to be destroyed. Under process->progress. */
+    void (*retire)(struct cq *);
+    /* Frees the part. */
+    void (*release)(struct cq_part *);
+};
 
 struct cq {
     union {
@@ -72,7 +83,8 @@ struct cq {
     } told; /* under `lock` */
 
     struct calls_holder calls; /* the calls of its iterator */
-    uint64_t vendor[3];        /* a vendor's part of it (efa/parts.c); never changes */
+    struct cq_part *part;      /* or NULL; under lock */
+    uint64_t vendor[3];        /* a vendor's part of it (efa/parts.c, mlx5/queues/cq_memory.h) */
 };
 
 static inline bool cq_is_known(const struct ibv_cq *ibv)

@@ -13,7 +13,8 @@ enum { STAMPS = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_
 
 void cq_judge_push(struct cq *cq)
 {
-    cq->slow.puts = cq->wc_flags & STAMPS || (cq->moderation.disturbance && cq->moderation.disturbance->completes);
+    cq->slow.puts =
+        cq->part || cq->wc_flags & STAMPS || (cq->moderation.disturbance && cq->moderation.disturbance->completes);
 }
 
 /* Stamps an entry. When the wall clock is set back, later entries keep the newest stamp, so that stamps never fall. */
@@ -63,6 +64,8 @@ void cq_put(struct cq *cq, struct completion *entry, bool notable)
     cq_ring_put(&cq->ring);
     if (notable)
         cq->notable_end = cq_ring_tail(&cq->ring);
+    if (cq->part)
+        cq->part->put(cq, notable);
     cq_event_notify(cq, notable);
 }
 

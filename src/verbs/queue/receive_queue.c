@@ -70,6 +70,8 @@ int receive_queue_initialize(struct receive_queue *queue, struct ibv_pd *pd, uin
 
 void receive_queue_destroy(struct receive_queue *queue)
 {
+    if (queue->source)
+        queue->source->release(queue->source);
     for (struct receive_chunk *chunk = queue->chunks, *next; chunk; chunk = next) {
         struct domain_block block = chunk->memory;
         next = chunk->next;
@@ -117,12 +119,14 @@ int receive_queue_resize(struct receive_queue *queue, uint32_t capacity)
     return fitting ? 0 : refuse_capacity(capacity, used);
 }
 
-static int post_one(struct receive_queue *queue, const struct ibv_recv_wr *wr)
+/* REASON_TOO_MANY_SGES, REASON_RECEIVE_QUEUE_FULL, or none. */
+static enum reason enter_one(struct receive_queue *queue, const struct ibv_recv_wr *wr)
 {
+    lock_assert_held(&queue->lock);
     if (wr->num_sge < 0 || (uint32_t)wr->num_sge > queue->sge_max)
-        return refused(EINVAL); /* tell_refusal writes the lines of both refusals */
+        return REASON_TOO_MANY_SGES;
     if (places_used(queue) >= queue->capacity)
-        return refused(ENOMEM);
+        return REASON_RECEIVE_QUEUE_FULL;
     struct receive_slot *slot = STAILQ_FIRST(&queue->unused);
     STAILQ_REMOVE_HEAD(&queue->unused, next);
     slot->receive.id = wr->wr_id;
@@ -133,12 +137,42 @@ static int post_one(struct receive_queue *queue, const struct ibv_recv_wr *wr)
     STAILQ_INSERT_TAIL(&queue->posted, slot, next);
     queue->count++;
     queue->entered++;
-    return 0;
+    return REASON_NONE;
+}
+
+static int post_one(struct receive_queue *queue, const struct ibv_recv_wr *wr)
+{
+    enum reason reason = enter_one(queue, wr); /* tell_refusal writes the line */
+    return !reason ? 0 : refused(reason == REASON_TOO_MANY_SGES ? EINVAL : ENOMEM);
+}
+
+bool receive_queue_feed(struct receive_queue *queue, struct receive_source *source)
+{
+    lock_take(&queue->lock);
+    bool first = !queue->source;
+    if (first)
+        queue->source = source;
+    lock_release(&queue->lock);
+    return first;
+}
+
+bool receive_queue_enter(struct receive_queue *queue, const struct ibv_recv_wr *wr)
+{
+    return !enter_one(queue, wr);
+}
+
+/* Called wherever the posted receives count. */
+static inline void pull(struct receive_queue *queue)
+{
+    lock_assert_held(&queue->lock);
+    if (unlikely(queue->source != NULL))
+        queue->source->pull(queue);
 }
 
 struct receive_queue_state receive_queue_look(struct receive_queue *queue)
 {
     lock_take(&queue->lock);
+    pull(queue);
     bool refused = queue->refused.count && queue->refused.entered == queue->entered;
     struct receive_queue_state state = {queue->count, queue->capacity, queue->limit, refused ? queue->refused.count : 0,
                                         refused ? queue->refused.reason : REASON_NONE};
@@ -149,6 +183,7 @@ struct receive_queue_state receive_queue_look(struct receive_queue *queue)
 bool receive_queue_next(struct receive_queue *queue, uint64_t *id, uint32_t *room)
 {
     lock_take(&queue->lock);
+    pull(queue);
     const struct receive_slot *slot = STAILQ_FIRST(&queue->posted);
     if (slot) {
         uint64_t bytes = scatter_room(&slot->receive);
@@ -202,6 +237,7 @@ int receive_queue_post(struct receive_queue *queue, const struct ibv_recv_wr *wr
 const struct recv_wqe *receive_queue_take(struct receive_queue *queue, uint64_t least, bool *limit_reached)
 {
     lock_take(&queue->lock);
+    pull(queue);
     struct receive_slot *slot = STAILQ_FIRST(&queue->posted);
     bool short_of_room = least && slot && scatter_room(&slot->receive) < least;
     *limit_reached = false;
@@ -257,6 +293,8 @@ void receive_queue_clear(struct receive_queue *queue)
     STAILQ_CONCAT(&queue->unused, &queue->posted);
     queue->entered -= queue->count;
     queue->count = 0;
+    if (queue->source)
+        queue->source->clear(queue->source);
     lock_release(&queue->lock);
 }
 

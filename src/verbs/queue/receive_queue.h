@@ -28,6 +28,18 @@ struct receive_queue_owner {
     uint32_t number;
 };
 
+struct receive_queue;
+
+/* Where a queue's receives come from, if the program writes them into memory (mlx5/queues/receive_ring.h). */
+struct receive_source {
+    /* Enters what the program has posted meanwhile (receive_queue_enter). Under queue->lock. */
+    void (*pull)(struct receive_queue *);
+    /* Forgets what was posted, as the queue pair is reset. Under queue->lock. */
+    void (*clear)(struct receive_source *);
+    /* Frees it. */
+    void (*release)(struct receive_source *);
+};
+
 /* The receive queue of a queue pair, or the heart of an SRQ. */
 struct receive_queue {
     struct lock lock;
@@ -44,6 +56,7 @@ struct receive_queue {
     uint32_t retires;             /* completion.retires of its receives */
     _Atomic uint32_t polled;      /* receives whose completion was polled; cq_retire counts them, without a lock */
     struct receive_queue_owner owner;
+    struct receive_source *source; /* NULL: calls post all receives; under lock */
     struct {
         uint32_t count, entered; /* `entered` of the queue at the last refusal */
         uint16_t reason;         /* enum reason of the last refusal */
@@ -63,6 +76,12 @@ int receive_queue_resize(struct receive_queue *, uint32_t capacity);
 /* Posts a list from its head. The first that fails is *bad and no later one is posted: ENOMEM the queue is full, EINVAL
  * too many SGEs (ibv_post_recv(3), ibv_post_srq_recv(3)); errno is set, too. */
 int receive_queue_post(struct receive_queue *, const struct ibv_recv_wr *, struct ibv_recv_wr **bad);
+
+/* Gives the queue its source, unless it has one; the queue frees it. False: it has another. */
+bool receive_queue_feed(struct receive_queue *, struct receive_source *);
+
+/* Enters a receive of the source. Under queue->lock. False: it has too many SGEs, or no place is free. */
+bool receive_queue_enter(struct receive_queue *, const struct ibv_recv_wr *);
 
 /* Notes a post that was refused. */
 cold void receive_queue_note_refused(struct receive_queue *, enum reason);

@@ -74,13 +74,23 @@ static void write_grh(struct ah *ah, const union ibv_gid *source)
               0);
 }
 
+static void close_link(struct ah *ah, struct process *process)
+{
+    if (!ah->remote || process->inherited)
+        return;
+    delay_forget(traffic_taps(&process->traffic), ah->remote);
+    ah->remote->operations->close(ah->remote);
+}
+
+void ah_unmake(struct ah *ah, struct process *process)
+{
+    close_link(ah, process);
+    free(ah);
+}
+
 static void ah_release(struct ah *ah)
 {
-    struct process *process = context_of(ah->ibv.context)->process;
-    if (ah->remote && !process->inherited) {
-        delay_forget(traffic_taps(&process->traffic), ah->remote);
-        ah->remote->operations->close(ah->remote);
-    }
+    close_link(ah, context_of(ah->ibv.context)->process);
     if (ah->route)
         address_numbers_drop(pd_of(ah->ibv.pd)->addresses, ah->number);
     free(ah->form);
@@ -116,6 +126,24 @@ static int take_number(struct ah *ah)
     return 0;
 }
 
+struct ah *ah_make(struct context *context, const struct ibv_ah_attr *attr)
+{
+    struct ah *ah = calloc(1, sizeof *ah);
+    if (!ah)
+        return NULL;
+    ah->attr = *attr;
+    ah->number = ADDRESS_NUMBER_NONE;
+    ah->multicast = link_layer_is_multicast(context->device, attr);
+    ah->local = ah->multicast || link_layer_is_local(context->device, attr);
+    ah->infiniband = link_layer_is_infiniband(context->device);
+    if (attr->is_global)
+        write_grh(ah, &device_now(context->device)->gids[attr->grh.sgid_index]);
+    if (context->device->interface[0] && (!ah->local || ah->multicast))
+        ah->remote =
+            port_connect(context->process, context->device, attr, attr->grh.hop_limit, (uint32_t)(uintptr_t)ah >> 4);
+    return ah;
+}
+
 struct ibv_ah *ah_create(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
     struct context *context = context_of(pd->context);
@@ -128,21 +156,11 @@ struct ibv_ah *ah_create(struct ibv_pd *pd, struct ibv_ah_attr *attr)
     int error = route_find(context, attr, &way);
     if (error)
         return refused_null(way.reason ? route_refuse(context, attr, &way, refusal_call(), error) : error);
-    struct ah *ah = calloc(1, sizeof *ah);
+    struct ah *ah = ah_make(context, attr);
     if (!ah)
         return NULL;
     ah->ibv.context = pd->context;
     ah->ibv.pd = pd;
-    ah->attr = *attr;
-    ah->number = ADDRESS_NUMBER_NONE;
-    ah->multicast = link_layer_is_multicast(context->device, attr);
-    ah->local = ah->multicast || link_layer_is_local(context->device, attr);
-    ah->infiniband = link_layer_is_infiniband(context->device);
-    if (attr->is_global)
-        write_grh(ah, &device_now(context->device)->gids[attr->grh.sgid_index]);
-    if (context->device->interface[0] && (!ah->local || ah->multicast))
-        ah->remote =
-            port_connect(context->process, context->device, attr, attr->grh.hop_limit, (uint32_t)(uintptr_t)ah >> 4);
     error = take_number(ah);
     if (error)
         errno = error;

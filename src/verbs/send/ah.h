@@ -6,6 +6,9 @@
 #include "verbs/object/address_numbers.h"
 #include "verbs/object/object.h"
 
+struct context;
+struct process;
+
 struct ah {
     struct ibv_ah ibv;
     struct object object;
@@ -28,6 +31,11 @@ static inline uint64_t ah_route(const struct ibv_ah *ibv)
 
 struct ibv_ah *ah_create(struct ibv_pd *, struct ibv_ah_attr *); /* NULL and errno */
 int ah_destroy(struct ibv_ah *);
+
+/* ah_make makes a handle that no program knows, for attributes that were checked; NULL: no memory. ah_unmake frees it,
+ * when no work names it any more. */
+struct ah *ah_make(struct context *, const struct ibv_ah_attr *);
+void ah_unmake(struct ah *, struct process *);
 
 /* Checks the attributes: REASON_NONE, or why a call returns EINVAL (the port does not exist, or link_layer_check). */
 enum reason ah_check(const struct context *, const struct ibv_ah_attr *);

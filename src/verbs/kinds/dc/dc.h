@@ -15,8 +15,10 @@
 #include "link/link.h"
 #include "verbs/qp/kind.h"
 
+struct ah;
 struct endpoint_arrival;
 struct qp;
+struct send_wqe;
 
 enum {
     DC_READS_MOST = 16, /* READs and atomics that a target takes in at a time, from each initiator */
@@ -37,6 +39,9 @@ void dct_set_key(struct ibv_qp *, uint64_t key);
 /* Names the receiver and the stream of the work request in hand, as mlx5dv_wr_set_dc_addr(3) and _stream. The handle
  * must live until the work has ended. */
 void dci_set_address(struct qp *, struct ibv_ah *, uint32_t target, uint64_t key, uint16_t stream);
+
+/* The same for work that is being filled. */
+void dci_set_receiver(struct send_wqe *, const struct ah *, uint32_t target, uint64_t key, uint16_t stream);
 
 /* Gives streams to an initiator that the program does not have yet: an error ends the work of its stream alone, until
  * 2^log_errored streams are in error. */

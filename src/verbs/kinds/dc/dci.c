@@ -52,11 +52,8 @@ static uint64_t dci_key(const struct send_wqe *work)
     return (uint64_t)work->owner_value << 32 | work->remote_qkey;
 }
 
-void dci_set_address(struct qp *qp, struct ibv_ah *ah, uint32_t target, uint64_t key, uint16_t stream)
+void dci_set_receiver(struct send_wqe *work, const struct ah *ah, uint32_t target, uint64_t key, uint16_t stream)
 {
-    struct send_wqe *work = qp->batch.work;
-    if (!work)
-        return;
     work->address = ah;
     work->remote_qp = target;
     work->remote_qkey = (uint32_t)key;
@@ -64,6 +61,12 @@ void dci_set_address(struct qp *qp, struct ibv_ah *ah, uint32_t target, uint64_t
         work->owner_value = (uint32_t)(key >> 32);
     work->stream = stream;
     work->flags |= WORK_ADDRESSED;
+}
+
+void dci_set_address(struct qp *qp, struct ibv_ah *ah, uint32_t target, uint64_t key, uint16_t stream)
+{
+    if (qp->batch.work)
+        dci_set_receiver(qp->batch.work, (const struct ah *)ah, target, key, stream);
 }
 
 static bool leads_to(const struct dc_way *way, const struct send_wqe *work)

@@ -1,0 +1,32 @@
+/* Doorbell registers. A program stores into one after it has written work into a queue in memory. The stores need not
+ * be understood, as the queues' records say what there is. While the helper works, it looks at the records. Before it
+ * sleeps, it closes the registers: the first store then faults, opens them, and wakes the helper.
+ *
+ *     program:  record;  fence;  register (may fault: open, then wake)
+ *     helper:   close;   fence of all threads;  look at the records;  sleep
+ *
+ * A store before the closing is seen by the look, as the record was stored first. A store after it faults. A second
+ * thread that stores while the registers are open again is seen by the look of the woken helper, as the notice
+ * follows the opening. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct node;
+
+enum { REGISTERS_PAGE = 4096, REGISTERS_BELL = 0x800, REGISTERS_ARM = 0x20 };
+
+/* Makes the pages of registers, once. False: no memory. Under process->control. */
+bool registers_make(void);
+
+/* The page of the queue pair, or completion queue, with this number: several may have one. */
+char *registers_of_queue_pair(uint32_t number);
+char *registers_of_completions(uint32_t number);
+
+/* Let each store wake the node's helper, from registers_close to registers_open. False: no store would. */
+bool registers_close(struct node *);
+void registers_open(void);
+
+/* Ends the closing without a call, in the child of a fork. */
+void registers_inherit(void);
