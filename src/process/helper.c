@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -45,6 +46,11 @@ static const nanos deaf_timeout =
     3 * NANOS_SECOND; /* how long the helper may take to end before helper_stop gives up */
 static const nanos deaf_nap = 10 * NANOS_MILLISECOND; /* between two looks when no doorbell arrives any more */
 
+/* Queues in memory: the helper looks at them this often while a stream of work may go on, which costs less than closing
+ * and opening the registers, and leaves the processor to the program's threads meanwhile. */
+static const nanos nap = 20 * NANOS_MICROSECOND;
+static const nanos naps_most = 2 * NANOS_MILLISECOND;
+
 static const nanos hang_after = 5 * NANOS_SECOND; /* between two looks at waiting objects */
 
 static void look_for_hangs(struct timer *timer, nanos now)
@@ -75,15 +81,29 @@ static bool has_closed(const struct pollfd *sockets, unsigned count)
     return false;
 }
 
+static bool has_queues(const struct process *process)
+{
+    return unlikely(atomic_load_explicit(&process->helper.queues, memory_order_acquire));
+}
+
+/* Adds the descriptor that a store into a closed doorbell register makes readable; returns the number of those. */
+static unsigned poll_stores(const struct process *process, struct pollfd *socket)
+{
+    int descriptor = has_queues(process) ? process->parts->queues.descriptor() : -1;
+    *socket = (struct pollfd){.fd = descriptor, .events = POLLIN};
+    return descriptor >= 0;
+}
+
 /* Sleeps until `until`, a doorbell or news of interfaces; while no thread polls, also until a port has something. True:
  * the doorbell waits to be served. */
 static bool sleep_until(struct process *process, nanos until, nanos now, bool polled)
 {
-    struct pollfd sockets[2 + DEVICES_MAX] = {{.fd = node_fd(process->node), .events = POLLIN}};
+    struct pollfd sockets[3 + DEVICES_MAX] = {{.fd = node_fd(process->node), .events = POLLIN}};
     unsigned count = 1 + (polled ? 0 : port_poll(process, sockets + 1)), news = follow_poll(process, sockets + count);
     nanos span = until > now ? until - now : 0;
     struct timespec timeout = {.tv_sec = (time_t)(span / NANOS_SECOND), .tv_nsec = (long)(span % NANOS_SECOND)};
-    if (ppoll(sockets, count + news, until == NANOS_NEVER ? NULL : &timeout, NULL) <= 0)
+    unsigned stores = poll_stores(process, sockets + count + news);
+    if (ppoll(sockets, count + news + stores, until == NANOS_NEVER ? NULL : &timeout, NULL) <= 0)
         return false;
     port_polled(process, sockets + 1, count - 1);
     follow_polled(process, sockets + count, news);
@@ -230,11 +250,6 @@ static nanos serve_timers(struct process *process, nanos now)
     return latest < deadline ? latest : deadline;
 }
 
-static bool has_queues(const struct process *process)
-{
-    return unlikely(atomic_load_explicit(&process->helper.queues, memory_order_acquire));
-}
-
 /* Takes the work that the program has written into queues in memory. */
 cold static unsigned look_at_queues(struct process *process)
 {
@@ -266,12 +281,15 @@ static void go_to_sleep(struct duty *duty, nanos now)
 {
     struct process *process = duty->process;
     nanos latest = serve_timers(process, now);
-    bool queues = has_queues(process), rests = !queues || close_registers(process);
+    bool queues = has_queues(process), naps = queues && nanos_since(duty->worked, now) < naps_most;
+    bool rests = !queues || naps || close_registers(process);
+    if (naps && now + nap < latest)
+        latest = now + nap;
     if (rests && node_sleep(process->node) && !atomic_load(&process->loop.owing) &&
         !atomic_load(&process->helper.stopping)) /* the doorbell that tells of it may have been read already */
         duty_sleep(duty, latest, clock_now(), false);
     node_awake(process->node);
-    if (queues)
+    if (queues && !naps)
         open_registers(process);
 }
 
@@ -415,6 +433,7 @@ static void *help(void *argument)
     struct duty duty = {.process = argument, .linger = linger_least};
     pthread_setname_np(pthread_self(), "softverbs");
     ask_for_short_slices();
+    prctl(PR_SET_TIMERSLACK, 1000ul);
     node_vouch(duty.process->node);
     while (!atomic_load(&duty.process->helper.stopping))
         step(&duty);

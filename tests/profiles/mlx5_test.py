@@ -18,7 +18,7 @@ import cases  # pylint: disable=wrong-import-position
 from cases import BUILD, softverbs  # pylint: disable=wrong-import-position
 from network import hostile  # pylint: disable=wrong-import-position
 
-PROGRAM, DYNAMIC = (f"{BUILD}/tests/profiles/{name}" for name in ("mlx5", "dynamic"))
+PROGRAM, DYNAMIC, QUEUES = (f"{BUILD}/tests/profiles/{name}" for name in ("mlx5", "dynamic", "queues"))
 FACE, CALLS = "connectx-7-roce,mlx5", "connectx-7-roce,mlx5=calls"
 
 # Names the file of the library that a program gets by its name, and whether it says that the first device is one of mlx5.
@@ -216,6 +216,49 @@ def lengths_that_no_path_mtu_is_are_refused():
 def a_device_of_another_kind_says_so():
     text = _log_of("--profile", "rxe")
     _expect(re.search(r"mlx5dv_query_device: profile rxe: .*reason 841", text), text)
+
+
+def _run_queues(word, *words, **more):
+    return softverbs("run", "--profile", FACE, "--log", "warn", *words, "--", QUEUES, word, **more)
+
+
+def work_in_memory_is_captured():
+    with tempfile.TemporaryDirectory() as folder:
+        capture = os.path.join(folder, "packets.pcap")
+        done = _run_queues("send", "--capture", capture)
+        _expect(done.returncode == 0, done.stdout, done.stderr)
+        lines = softverbs("decode", capture).stdout.decode().splitlines()
+    _expect(sum("SEND_ONLY" in line and "| sent" in line for line in lines) == 3, lines)
+
+
+def a_refusal_of_work_in_memory_has_its_reason():
+    done = _run_queues("key")
+    _expect(b"work 0: opcode 13, syndrome 0x13" in done.stdout, done.stdout)
+    _expect(re.search(rb"send of wr_id 0 ends in IBV_WC_REM_ACCESS_ERR: .*\(its reason 205\)", done.stderr), done.stderr)
+
+
+def a_rule_decides_the_end_of_work_in_memory():
+    for rule in ("when work, nth 2: complete REM_OP_ERR", "when receive, nth 2: complete LOC_PROT_ERR"):
+        done = _run_queues("send", "--inject", rule)
+        _expect(b"work 0: opcode 0" in done.stdout and b"work 1: opcode 13, syndrome 0x14" in done.stdout, rule, done.stdout, done.stderr)
+
+
+def why_names_what_work_in_memory_waits_for():
+    wanted = r"sends, and its peer has no receive posted \(ibv_post_recv\): it answered \d+ times"
+    command = [cases.SOFTVERBS, "run", "--profile", FACE, "--", QUEUES, "stuck"]
+    program = subprocess.Popen(command, env=cases.environment(), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    try:
+        told, deadline = "", cases.until(20)
+        while not re.search(wanted, told) and time.monotonic() < deadline:
+            told = " ".join(softverbs("why").stdout.decode().split())
+        _expect(re.search(wanted, told), told)
+    finally:
+        program.communicate()
+
+
+def a_helper_that_nothing_wakes_is_told():
+    done = _run_queues("send", env={"SOFTVERBS_DOORBELLS": "poll"})
+    _expect(done.returncode == 0 and b"(reason 849)" in done.stderr, done.stdout, done.stderr)
 
 
 def layers_see_the_calls():

@@ -15,6 +15,8 @@
 
 enum { COUNT_BITS = 0xffffff, LINE = 64 };
 
+#define NEVER_ARMED (1u << 31) /* no arming stores it */
+
 static struct cq_memory *memory_of(struct cq *cq)
 {
     return container_of(cq->part, struct cq_memory, part);
@@ -82,6 +84,8 @@ static bool map_entries(struct cq_memory *memory)
     if (memory->entries == MAP_FAILED)
         return false;
     memory->record = (_Atomic uint32_t *)(void *)(memory->entries + entries);
+    memory->armed = NEVER_ARMED;
+    atomic_store(&memory->record[RECORD_ARM], __builtin_bswap32(NEVER_ARMED));
     for (uint32_t i = 0; i < memory->count; i++)
         memory->entries[(size_t)i * memory->size + (memory->size - ENTRY_BYTES) + ENTRY_OWNER_AT] = ENTRY_INVALID;
     return true;
@@ -111,8 +115,6 @@ struct cq_memory *cq_memory_make(struct cq *cq, uint32_t entry_size)
     memory->cq = cq;
     memory->count = cq->ring.capacity;
     memory->size = entry_size;
-    memory->arm = (_Atomic uint64_t *)(void *)(registers_of_completions(cq->ibv.handle) + REGISTERS_ARM);
-    memory->told = __builtin_bswap64(atomic_load(memory->arm)) == cq->ibv.handle;
     if (!map_entries(memory)) {
         free(memory);
         return NULL;
@@ -136,7 +138,7 @@ void cq_memory_describe(const struct cq_memory *memory, struct mlx5dv_cq *to)
                              .dbrec = (__be32 *)(void *)memory->record,
                              .cqe_cnt = memory->count,
                              .cqe_size = memory->size,
-                             .cq_uar = (char *)memory->arm - REGISTERS_ARM,
+                             .cq_uar = registers_of_completions(cq->ibv.handle),
                              .cqn = cq->ibv.handle & COUNT_BITS};
 }
 
@@ -154,23 +156,15 @@ static void obey(struct cq_memory *memory, uint32_t word)
         cq_event_notify(cq, notable);
 }
 
-/* The first arming may store the word that the record has from the beginning: then the register tells, which has the
- * queue's number, too. */
-static bool is_rung_first(const struct cq_memory *memory)
-{
-    uint64_t now = atomic_load_explicit(memory->arm, memory_order_acquire);
-    return !memory->told && __builtin_bswap64(now) == memory->cq->ibv.handle;
-}
-
+/* Each arming stores another word than the one before, and than the first word of all. */
 bool cq_memory_look(struct cq_memory *memory)
 {
     struct cq *cq = memory->cq;
     uint32_t word = read_word(&memory->record[RECORD_ARM]);
-    bool armed = cq->channel && (word != memory->armed || is_rung_first(memory));
+    bool armed = cq->channel && word != memory->armed;
     if (!armed)
         return false;
     memory->armed = word;
-    memory->told = true;
     lock_take(&cq->lock);
     obey(memory, word);
     lock_release(&cq->lock);

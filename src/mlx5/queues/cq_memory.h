@@ -24,9 +24,7 @@ struct cq_memory {
     uint32_t produced;        /* entries that were written; under cq->lock */
     uint32_t notable;         /* the position after the newest notable one; under cq->lock */
     uint32_t armed;           /* the record's word that was obeyed; under process->progress */
-    bool told;                /* an arming was obeyed; under process->progress */
     _Atomic uint32_t *record; /* big-endian: what the program has consumed, and how it armed the queue */
-    _Atomic uint64_t *arm;    /* the register */
 };
 
 /* Moves the queue into memory; NULL and errno. The caller adds it to queues.h. Without locks. */

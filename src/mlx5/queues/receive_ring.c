@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "base/container.h"
+#include "mlx5/queues/obey.h"
 #include "wire/bytes.h"
 
 enum { ELEMENT = 16, LINK = 16, LINK_AT = 2, END_KEY = 0x100, ELEMENTS_MOST = 32 };
@@ -44,6 +45,7 @@ static bool enter_next(struct receive_queue *queue, struct receive_ring *ring)
     const uint8_t *begin = form->memory + (size_t)index * form->stride, *end = begin + form->stride;
     struct ibv_recv_wr wr = {.wr_id = form->linked ? index : ring->taken, .sg_list = sge};
     wr.num_sge = read_elements(queue, begin + (form->linked ? LINK : 0), end, sge);
+    obey_receive(queue, &wr, sge);
     if (!receive_queue_enter(queue, &wr))
         return false;
     ring->next = bytes_get16(begin + LINK_AT);

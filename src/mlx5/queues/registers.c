@@ -1,26 +1,82 @@
 #include "mlx5/queues/registers.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <stdatomic.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/mapping.h"
+#include "base/settings.h"
+#include "diag/log.h"
 #include "ipc/node.h"
 #include "link/fence.h"
 #include "link/guard.h"
+#include "mlx5/queues/blocked.h"
 
-enum { PAGES = 256, OF_COMPLETIONS = PAGES / 2, LENGTH = PAGES * REGISTERS_PAGE };
+enum { PAGES = 32, OF_COMPLETIONS = PAGES / 2, LENGTH = PAGES * REGISTERS_PAGE };
+
+enum way { BY_FAULTS, BY_SIGNAL, BY_NOTHING };
 
 static char *_Atomic pages;
+static enum way way;
+static int faults = -1; /* of userfaultfd */
 static atomic_bool closed;
 static struct node *_Atomic woken; /* whose helper a store wakes; NULL: the registers are open */
 
-/* The bare system call, as in the signal's handler no interceptor of a sanitizer may run. */
-static bool protect(int protection)
+/* --- userfaultfd */
+
+static bool watch_faults(int descriptor, void *at)
 {
-    return !syscall(SYS_mprotect, atomic_load(&pages), (size_t)LENGTH, protection);
+    struct uffdio_api api = {.api = UFFD_API, .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP};
+    struct uffdio_register range = {.range = {(uintptr_t)at, LENGTH}, .mode = UFFDIO_REGISTER_MODE_WP};
+    return !ioctl(descriptor, UFFDIO_API, &api) && !ioctl(descriptor, UFFDIO_REGISTER, &range) &&
+           range.ioctls & (uint64_t)1 << _UFFDIO_WRITEPROTECT;
+}
+
+/* The pages must be there, as only a page that is there can be closed. */
+static bool begin_faults(void *at)
+{
+    memset(at, 0, LENGTH);
+    int descriptor = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+    if (descriptor < 0)
+        return false;
+    descriptor = descriptor_raise(descriptor);
+    if (watch_faults(descriptor, at)) {
+        faults = descriptor;
+        return true;
+    }
+    close(descriptor);
+    return false;
+}
+
+/* Opening wakes the threads whose stores wait. */
+static bool protect_by_faults(bool close_them)
+{
+    struct uffdio_writeprotect range = {.range = {(uintptr_t)atomic_load(&pages), LENGTH},
+                                        .mode = close_them ? UFFDIO_WRITEPROTECT_MODE_WP : 0};
+    return !ioctl(faults, UFFDIO_WRITEPROTECT, &range);
+}
+
+/* The stores that wait are woken with the opening. */
+static void forget_faults(void)
+{
+    struct uffd_msg message;
+    while (read(faults, &message, sizeof message) == sizeof message)
+        ;
+}
+
+/* --- signals */
+
+/* The bare system call, as in the signal's handler no interceptor of a sanitizer may run. */
+static bool protect_by_signal(bool close_them)
+{
+    return !syscall(SYS_mprotect, atomic_load(&pages), (size_t)LENGTH, PROT_READ | (close_them ? 0 : PROT_WRITE));
 }
 
 /* Opens all pages, so that the store is executed again and succeeds, and wakes the helper after that. In the signal's
@@ -31,7 +87,7 @@ static bool open_at(const void *at, const void *instruction)
     int saved = errno;
     if (!instruction || (uintptr_t)at - begin >= LENGTH)
         return false;
-    bool opened = protect(PROT_READ | PROT_WRITE);
+    bool opened = protect_by_signal(false);
     atomic_store(&closed, false);
     struct node *node = atomic_load(&woken);
     if (node)
@@ -46,16 +102,42 @@ static uintptr_t end_at(uintptr_t at)
     return 0;
 }
 
-bool registers_make(void)
+static bool begin_signal(void)
 {
     static const struct guard_protector protector = {open_at, end_at};
+    guard_protect_by(&protector);
+    return true;
+}
+
+/* --- both */
+
+static bool may_be(const char *setting, const char *word)
+{
+    return !setting || !strcmp(setting, "auto") || !strcmp(setting, word);
+}
+
+static enum way choose_way(void *at)
+{
+    const char *setting = setting_environment(SETTING_DOORBELLS);
+    if (may_be(setting, "faults") && begin_faults(at))
+        return BY_FAULTS;
+    if (may_be(setting, "signal")) {
+        begin_signal();
+        return BY_SIGNAL;
+    }
+    log_reason(LOG_WARN, REASON_REGISTERS_POLLED, "SOFTVERBS_DOORBELLS is %s", setting);
+    return BY_NOTHING;
+}
+
+bool registers_make(void)
+{
     if (atomic_load(&pages))
         return true;
-    char *made = mapping_make(LENGTH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *made = mapping_make(LENGTH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (made == MAP_FAILED)
         return false;
+    way = choose_way(made);
     atomic_store(&pages, made);
-    guard_protect_by(&protector);
     return true;
 }
 
@@ -69,26 +151,61 @@ char *registers_of_completions(uint32_t number)
     return atomic_load(&pages) + (OF_COMPLETIONS + number % OF_COMPLETIONS) * REGISTERS_PAGE;
 }
 
+static bool protect(bool close_them)
+{
+    return way == BY_FAULTS ? protect_by_faults(close_them) : protect_by_signal(close_them);
+}
+
+/* Says once why the helper does not sleep. */
+static bool tell_polling(const char *why)
+{
+    static bool told;
+    if (!told)
+        log_reason(LOG_WARN, REASON_REGISTERS_POLLED, "%s", why);
+    told = true;
+    return false;
+}
+
+static bool may_close(void)
+{
+    if (way != BY_SIGNAL)
+        return way == BY_FAULTS;
+    guard_start(); /* the program may have taken the signal since */
+    return !blocked_by_a_thread() || tell_polling("userfaultfd is not permitted, and a thread blocks SIGSEGV");
+}
+
 bool registers_close(struct node *node)
 {
-    guard_start(); /* the program may have taken the signal since */
+    if (!may_close())
+        return false;
     atomic_store(&woken, node);
     atomic_store(&closed, true);
-    if (!protect(PROT_READ))
-        return false;
+    bool shut = protect(true);
+    if (!shut) {
+        atomic_store(&closed, false);
+        way = way == BY_FAULTS && begin_signal() ? BY_SIGNAL : BY_NOTHING; /* the program has closed the descriptor */
+    }
     fence_everywhere();
-    return true;
+    return shut;
 }
 
 void registers_open(void)
 {
-    if (atomic_exchange(&closed, false))
-        protect(PROT_READ | PROT_WRITE);
+    bool opened = atomic_exchange(&closed, false) && protect(false);
+    if (opened && way == BY_FAULTS)
+        forget_faults();
     atomic_store(&woken, NULL);
+}
+
+int registers_descriptor(void)
+{
+    return way == BY_FAULTS ? faults : -1;
 }
 
 void registers_inherit(void)
 {
     if (atomic_load(&pages))
         registers_open();
+    descriptor_close(&faults);
+    atomic_store(&pages, NULL);
 }

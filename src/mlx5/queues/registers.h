@@ -2,12 +2,17 @@
  * be understood, as the queues' records say what there is. While the helper works, it looks at the records. Before it
  * sleeps, it closes the registers: the first store then faults, opens them, and wakes the helper.
  *
- *     program:  record;  fence;  register (may fault: open, then wake)
+ *     program:  record;  fence;  register (may fault: the registers are opened, and the helper is woken)
  *     helper:   close;   fence of all threads;  look at the records;  sleep
  *
  * A store before the closing is seen by the look, as the record was stored first. A store after it faults. A second
  * thread that stores while the registers are open again is seen by the look of the woken helper, as the notice
- * follows the opening. */
+ * follows the opening.
+ *
+ * There are two ways to close them. By userfaultfd(2) the store waits in the kernel until the helper has opened the
+ * registers. Where that is forbidden (containers), they are read-only, and the handler of SIGSEGV (link/guard.h) opens
+ * them; not while a thread blocks that signal, which would end the process. Where neither works the helper never
+ * sleeps. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,7 +20,7 @@
 
 struct node;
 
-enum { REGISTERS_PAGE = 4096, REGISTERS_BELL = 0x800, REGISTERS_ARM = 0x20 };
+enum { REGISTERS_PAGE = 4096, REGISTERS_BELL = 0x800 };
 
 /* Makes the pages of registers, once. False: no memory. Under process->control. */
 bool registers_make(void);
@@ -24,9 +29,13 @@ bool registers_make(void);
 char *registers_of_queue_pair(uint32_t number);
 char *registers_of_completions(uint32_t number);
 
-/* Let each store wake the node's helper, from registers_close to registers_open. False: no store would. */
+/* Let each store wake the node's helper, from registers_close to registers_open. False: no store would. By the
+ * helper. */
 bool registers_close(struct node *);
 void registers_open(void);
 
-/* Ends the closing without a call, in the child of a fork. */
+/* The descriptor that can be read when a store waits; -1: none. */
+int registers_descriptor(void);
+
+/* Opens the registers in the child of a fork, whose stores tell nobody. */
 void registers_inherit(void);

@@ -9,12 +9,14 @@
 #include "link/guard.h"
 #include "mlx5/queues/addresses.h"
 #include "mlx5/queues/form.h"
+#include "mlx5/queues/obey.h"
 #include "mlx5/queues/receive_ring.h"
 #include "mlx5/queues/registers.h"
 #include "mlx5/queues/tag_ring.h"
 #include "verbs/kinds/dc/dc.h"
 #include "verbs/kinds/srq_tags.h"
 #include "verbs/qp/qp_datapath.h"
+#include "verbs/qp/qp_part.h"
 #include "verbs/send/post.h"
 #include "wire/bytes.h"
 #include "wire/payload.h"
@@ -218,6 +220,8 @@ static bool take_next(struct send_ring *ring, uint16_t posted, nanos now)
     begin_work(work, ring->taken);
     if (!whole || !fill_work(qp, &form, work))
         fill_own(work, WORK_VENDOR_MALFORMED, IBV_SEND_SIGNALED);
+    else if (!qp_part_runs(work))
+        obey_work(qp, work);
     ring->taken = whole ? (uint16_t)(ring->taken + aligned(form.length, FORM_BLOCK) / FORM_BLOCK) : posted;
     post_commit(qp, work, now);
     return true;

@@ -111,7 +111,7 @@ static void overruns_may_be_ignored(const void *row)
 /* The helper falls asleep between two doorbells, or is about to: pauses of 0 to 2 ms. */
 static void no_doorbell_is_lost_while_the_helper_falls_asleep(const void *row)
 {
-    enum { POSTS = 3000 };
+    enum { POSTS = 1000 };
     unsigned seed = 7;
     ends_open_connection();
     for (unsigned i = 0; i < POSTS; i++) {
