@@ -6,7 +6,6 @@
 #include "mlx5/answers.h"
 #include "mlx5/mlx5.h"
 #include "mlx5/queues/queues.h"
-#include "process/process.h"
 
 /* A queue pair that is reset forgets its queues; in other states it may have work now that it could not take before. */
 static void moved(struct qp *qp, enum ibv_qp_state to)
@@ -15,7 +14,7 @@ static void moved(struct qp *qp, enum ibv_qp_state to)
     if (ring && to == IBV_QPS_RESET)
         send_ring_clear(ring);
     else if (ring)
-        node_wake(qp->process->node);
+        queues_wake(qp->process);
 }
 
 static void retire_part(struct qp *qp)

@@ -21,6 +21,7 @@
 #include "process/poller.h"
 #include "process/port.h"
 #include "process/progress.h"
+#include "process/rest.h"
 #include "process/restraints.h"
 #include "runtime/clock.h"
 #include "tap/delay.h"
@@ -81,15 +82,10 @@ static bool has_closed(const struct pollfd *sockets, unsigned count)
     return false;
 }
 
-static bool has_queues(const struct process *process)
-{
-    return unlikely(atomic_load_explicit(&process->helper.queues, memory_order_acquire));
-}
-
 /* Adds the descriptor that a store into a closed doorbell register makes readable; returns the number of those. */
 static unsigned poll_stores(const struct process *process, struct pollfd *socket)
 {
-    int descriptor = has_queues(process) ? process->parts->queues.descriptor() : -1;
+    int descriptor = rest_has_queues(process) ? process->parts->queues.descriptor() : -1;
     *socket = (struct pollfd){.fd = descriptor, .events = POLLIN};
     return descriptor >= 0;
 }
@@ -250,47 +246,18 @@ static nanos serve_timers(struct process *process, nanos now)
     return latest < deadline ? latest : deadline;
 }
 
-/* Takes the work that the program has written into queues in memory. */
-cold static unsigned look_at_queues(struct process *process)
-{
-    lock_take(&process->progress);
-    unsigned found = process->parts->queues.look(process, clock_now());
-    lock_release(&process->progress);
-    return found;
-}
-
-/* Closes the doorbell registers before the last look at the queues: a store before that is seen, and a later one wakes
- * the helper. False: there is work, or nothing would wake the helper. */
-cold static bool close_registers(struct process *process)
-{
-    lock_take(&process->progress);
-    bool closed = process->parts->queues.close(process) && !process->parts->queues.look(process, clock_now());
-    lock_release(&process->progress);
-    return closed;
-}
-
-cold static void open_registers(struct process *process)
-{
-    lock_take(&process->progress);
-    process->parts->queues.open(process);
-    lock_release(&process->progress);
-}
-
 /* node_sleep says that we sleep before it looks at the rings once more, as serve_timers does with the timers. */
 static void go_to_sleep(struct duty *duty, nanos now)
 {
     struct process *process = duty->process;
     nanos latest = serve_timers(process, now);
-    bool queues = has_queues(process), naps = queues && nanos_since(duty->worked, now) < naps_most;
-    bool rests = !queues || naps || close_registers(process);
+    bool queues = rest_has_queues(process), naps = queues && nanos_since(duty->worked, now) < naps_most;
     if (naps && now + nap < latest)
         latest = now + nap;
-    if (rests && node_sleep(process->node) && !atomic_load(&process->loop.owing) &&
-        !atomic_load(&process->helper.stopping)) /* the doorbell that tells of it may have been read already */
+    if (rest_begin(process, queues && !naps, now))
         duty_sleep(duty, latest, clock_now(), false);
-    node_awake(process->node);
-    if (queues && !naps)
-        open_registers(process);
+    if (rest_end(process, queues && !naps)) /* closed again at once, the registers might never let the store pass */
+        duty->worked = clock_now();
 }
 
 /* Gives the processor to other threads while threads poll that may not do the work: a poller may wait for it. */
@@ -371,8 +338,8 @@ static void step(struct duty *duty)
         return;
     }
     unsigned done = progress_work(process);
-    if (has_queues(process))
-        done += look_at_queues(process);
+    if (rest_has_queues(process))
+        done += rest_look(process, now);
     if (done)
         helper_watch(process);
     look_on(duty, now, done);

@@ -53,12 +53,12 @@ struct process_parts {
     void (*departed)(struct process *, nanos now); /* some peer has left. Under process->progress */
     bool (*look_for_hangs)(struct process *);      /* report/hangs.h; may be NULL */
     /* Queues in memory (mlx5/queues/queues.h). `look` takes the work that programs have written there; returns how much.
-     * `close` lets each later store into a doorbell register wake the helper; false: it can't. `open` ends that. All
-     * three under process->progress. `descriptor` can be read when such a store waits; -1: it wakes as a peer does. */
+     * `close` lets each later store into a doorbell register wake the helper; false: it can't. `open` ends that; true: a
+     * store had found a register closed. All three under process->progress. `descriptor` can be read when such a store waits; -1: it wakes as a peer does. */
     struct {
         unsigned (*look)(struct process *, nanos now);
         bool (*close)(struct process *);
-        void (*open)(struct process *);
+        bool (*open)(struct process *);
         int (*descriptor)(void);
     } queues;
 };

@@ -12,8 +12,8 @@ int queues_begin(struct context *context)
     control_lock(context);
     bool made = registers_make();
     if (made && !atomic_load(&process->helper.queues)) {
-        restraints_leave_to_helper(process, RESTRAINT_QUEUES);
         atomic_store(&process->helper.queues, true);
+        restraints_leave_to_helper(process, RESTRAINT_QUEUES);
     }
     control_unlock(context);
     return made ? 0 : ENOMEM;
@@ -50,6 +50,11 @@ void queues_enter_memory(struct context *context, struct cq_memory *memory)
     control_unlock(context);
 }
 
+void queues_wake(struct process *process)
+{
+    node_wake(process->node);
+}
+
 unsigned queues_look(struct process *process, nanos now)
 {
     lock_assert_held(&process->progress);
@@ -71,8 +76,8 @@ bool queues_close(struct process *process)
     return registers_close(process->node);
 }
 
-void queues_open(struct process *process)
+bool queues_open(struct process *process)
 {
     lock_assert_held(&process->progress);
-    registers_open();
+    return registers_open();
 }

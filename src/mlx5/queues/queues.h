@@ -19,7 +19,10 @@ void queues_enter_memory(struct context *, struct cq_memory *);
 /* Removes a ring. Under process->control and process->progress. */
 void queues_remove_ring(struct process *, struct send_ring *);
 
+/* Lets the helper look at the queues soon. Under any lock. */
+void queues_wake(struct process *);
+
 /* The functions of struct process_parts. Under process->progress. */
 unsigned queues_look(struct process *, nanos now);
 bool queues_close(struct process *);
-void queues_open(struct process *);
+bool queues_open(struct process *);

@@ -63,12 +63,14 @@ static bool protect_by_faults(bool close_them)
     return !ioctl(faults, UFFDIO_WRITEPROTECT, &range);
 }
 
-/* The stores that wait are woken with the opening. */
-static void forget_faults(void)
+/* Takes the notices of stores, which the opening has woken. Returns true if there was one. */
+static bool take_faults(void)
 {
     struct uffd_msg message;
+    bool taken = false;
     while (read(faults, &message, sizeof message) == sizeof message)
-        ;
+        taken = true;
+    return taken;
 }
 
 /* --- signals */
@@ -189,12 +191,12 @@ bool registers_close(struct node *node)
     return shut;
 }
 
-void registers_open(void)
+bool registers_open(void)
 {
-    bool opened = atomic_exchange(&closed, false) && protect(false);
-    if (opened && way == BY_FAULTS)
-        forget_faults();
+    bool were_closed = atomic_exchange(&closed, false), opened = were_closed && protect(false);
+    bool stored = way == BY_FAULTS ? opened && take_faults() : !were_closed;
     atomic_store(&woken, NULL);
+    return stored;
 }
 
 int registers_descriptor(void)

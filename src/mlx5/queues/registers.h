@@ -29,10 +29,11 @@ bool registers_make(void);
 char *registers_of_queue_pair(uint32_t number);
 char *registers_of_completions(uint32_t number);
 
-/* Let each store wake the node's helper, from registers_close to registers_open. False: no store would. By the
- * helper. */
+/* Lets each store wake the node's helper until registers_open. False: no store would. By the helper. */
 bool registers_close(struct node *);
-void registers_open(void);
+
+/* Opens the registers. True: a store had found one closed, or they could not be closed. */
+bool registers_open(void);
 
 /* The descriptor that can be read when a store waits; -1: none. */
 int registers_descriptor(void);

@@ -1,0 +1,41 @@
+#include "process/rest.h"
+
+cold unsigned rest_look(struct process *process, nanos now)
+{
+    lock_take(&process->progress);
+    unsigned found = process->parts->queues.look(process, now);
+    lock_release(&process->progress);
+    return found;
+}
+
+/* Closes the doorbell registers before the last look at the queues: a store before that is seen, and a later one wakes
+ * the helper. False: there is work, or nothing would wake the helper. */
+cold static bool close_registers(struct process *process, nanos now)
+{
+    lock_take(&process->progress);
+    bool closed = process->parts->queues.close(process) && !process->parts->queues.look(process, now);
+    lock_release(&process->progress);
+    return closed;
+}
+
+cold static bool open_registers(struct process *process)
+{
+    lock_take(&process->progress);
+    bool stored = process->parts->queues.open(process);
+    lock_release(&process->progress);
+    return stored;
+}
+
+/* The doorbell that tells of a debt, or of the helper's end, may have been read already. */
+bool rest_begin(struct process *process, bool closes, nanos now)
+{
+    bool closed = !closes || close_registers(process, now);
+    return closed && node_sleep(process->node) && !atomic_load(&process->loop.owing) &&
+           !atomic_load(&process->helper.stopping);
+}
+
+bool rest_end(struct process *process, bool closes)
+{
+    node_awake(process->node);
+    return closes && open_registers(process);
+}
