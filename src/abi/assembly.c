@@ -91,4 +91,4 @@ const struct process_parts assembly_parts = {.size = sizeof(struct process_objec
                                              .report = report_write,
                                              .departed = xrc_substitutes_departed,
                                              .look_for_hangs = hangs_look,
-                                             .queues = {queues_look, queues_close, queues_open, registers_descriptor}};
+                                             .queues = {queues_look, queues_tell, queues_close, queues_open, registers_descriptor}};

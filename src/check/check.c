@@ -83,6 +83,7 @@ void check_begin(void)
     symbol_begin();
     finding_file_begin();
     calls_questions->name_ends(describe_end);
+    calls_form_mistaken = hooks_see_form;
     bool given_up = rule_chosen.rules[RULE_REGION_GIVEN_UP];
     if (given_up || rule_chosen.rules[RULE_BUFFER_FREED])
         frees_begin();

@@ -2,6 +2,7 @@
  * them are called under the shadow's lock, and end in finding_add. */
 #pragma once
 
+#include "calls/forms.h"
 #include "calls/questions.h"
 #include "check/findings/finding.h"
 #include "check/shadow/memory.h"
@@ -107,6 +108,8 @@ struct hooks {
     struct hooks_waits waits;
     /* The program has fetched this asynchronous event. */
     void (*event)(const struct ibv_async_event *);
+    /* A queue in memory has a mistake. */
+    void (*formed)(const struct shadow *, const struct calls_form_mistake *);
     /* A child of a fork uses an object of its parent. */
     void (*used_by_child)(const struct shadow *, const char *call);
     /* The calling thread is in a signal handler. */

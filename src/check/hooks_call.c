@@ -51,6 +51,16 @@ void hooks_see_event(const struct ibv_async_event *event)
     shadow_unlock();
 }
 
+void hooks_see_form(const struct calls_form_mistake *mistake)
+{
+    enum shadow_kind kind = mistake->kind == CALLS_FORM_CONSUMED ? SHADOW_CQ : SHADOW_QP;
+    shadow_lock();
+    const struct shadow *shadow = shadow_find(kind, mistake->object);
+    if (shadow)
+        HOOKS_CALL(formed, shadow, mistake);
+    shadow_unlock();
+}
+
 void hooks_see_place(const struct place *here, const char *call)
 {
     if (!here->in_signal)

@@ -36,6 +36,7 @@ static inline void hooks_see_use(enum shadow_kind kind, const void *handle, cons
 
 /* Calls the hooks for an event that was fetched; takes the lock. */
 void hooks_see_event(const struct ibv_async_event *);
+void hooks_see_form(const struct calls_form_mistake *);
 
 /* Returns true if this address is a destroyed object's and no living one's, and calls the hooks of the rules then.
  * Takes the lock. */

@@ -57,6 +57,7 @@ struct process_parts {
      * store had found a register closed. All three under process->progress. `descriptor` can be read when such a store waits; -1: it wakes as a peer does. */
     struct {
         unsigned (*look)(struct process *, nanos now);
+        void (*tell)(void); /* of what the look has found, to the checker; without locks */
         bool (*close)(struct process *);
         bool (*open)(struct process *);
         int (*descriptor)(void);

@@ -5,6 +5,7 @@ cold unsigned rest_look(struct process *process, nanos now)
     lock_take(&process->progress);
     unsigned found = process->parts->queues.look(process, now);
     lock_release(&process->progress);
+    process->parts->queues.tell();
     return found;
 }
 
@@ -15,6 +16,7 @@ cold static bool close_registers(struct process *process, nanos now)
     lock_take(&process->progress);
     bool closed = process->parts->queues.close(process) && !process->parts->queues.look(process, now);
     lock_release(&process->progress);
+    process->parts->queues.tell();
     return closed;
 }
 

@@ -20,6 +20,7 @@ from patience import tries
 PROGRAM = f"{BUILD}/tests/check/mistakes"
 CONNECTIONS = f"{PROGRAM}_connections"  # with librdmacm
 SRD = f"{PROGRAM}_srd"  # with libefa
+FORMS = f"{PROGRAM}_forms"  # with libmlx5
 SOURCES = sorted(glob.glob(os.path.join(HERE, "mistakes*.c")))
 # The rules that a case breaks beside its own, as one mistake often causes others.
 TOO = {
@@ -72,8 +73,8 @@ BUSY = "a thread that waits, or ends a wait in time, gets no processor on a busy
 AROUND = "--around" in sys.argv
 # The rules that ask what only softverbs' own devices know, and cases whose program needs such a device: around another libibverbs
 # they find nothing, and docs/reference/around.md says so.
-NOT_AROUND = ("address-missing", "not-drained", "order-assumed", "receive-buffer-written", "receive-missing", "receive-short", "receive-wrapped",
-              "receives-ran-out", "targets-overlap", "touched-early")
+NOT_AROUND = ("address-missing", "cq-index-ahead", "not-drained", "order-assumed", "receive-buffer-written", "receive-missing", "receive-short", "receive-wrapped",
+              "receives-ran-out", "targets-overlap", "touched-early", "wqe-fence", "wqe-index", "wqe-number", "wqe-operation", "wqe-overrun", "wqe-units")
 OWN_ALONE = (("awaits-gone", "neighbour"), ("destroyed-inside", "neighbour"), ("never-polled", "neighbour"), ("peers-disagree", "neighbour"), ("use-after-destroy", "neighbour"))
 
 
@@ -94,17 +95,26 @@ def _marked_line(rule, variant):
     return lines[at][2], lines[at][0]
 
 
-def _is_of_srd(case):
-    with open(os.path.join(HERE, "mistakes_srd.c"), encoding="utf-8") as file:
+def _is_of(source, case):
+    with open(os.path.join(HERE, f"mistakes_{source}.c"), encoding="utf-8") as file:
         return f'{{"{case}",' in file.read()
+
+
+def _is_of_srd(case):
+    return _is_of("srd", case)
+
+
+def _is_of_forms(case):
+    return _is_of("forms", case)
 
 
 def _program(case):
     if _is_of_srd(case):
         return SRD
-    with open(os.path.join(HERE, "mistakes_connections.c"), encoding="utf-8") as file:
-        if f'{{"{case}",' not in file.read():
-            return PROGRAM
+    if _is_of_forms(case):
+        return FORMS
+    if not _is_of("connections", case):
+        return PROGRAM
     if not os.path.exists(CONNECTIONS):
         raise Skip("librdmacm is not here")
     return CONNECTIONS
@@ -114,7 +124,7 @@ def _findings(rule, variant, words):
     """The program's report; it must end well. With --around the checker is in front of another libibverbs, which is softverbs', too."""
     NEEDS.get(rule, lambda: None)()
     path = f"{TEMPORARY}/{rule}-{variant}.json"
-    profile = "efa3" if _is_of_srd(rule) else PROFILES.get(rule)
+    profile = "efa3" if _is_of_srd(rule) else "connectx-7-roce,mlx5" if _is_of_forms(rule) else PROFILES.get(rule)
     options = [f"--profile={profile}"] if profile else []
     around = ["--", cases.SOFTVERBS, "around"] if AROUND else []
     done = softverbs("run", *options, *around, f"--check={words}", f"--check-report={path}", "--", _program(rule), rule, variant)

@@ -23,6 +23,7 @@ struct cq_memory {
     uint32_t count, size;     /* entries, a power of two, of so many bytes */
     uint32_t produced;        /* entries that were written; under cq->lock */
     uint32_t notable;         /* the position after the newest notable one; under cq->lock */
+    bool told_ahead;          /* the checker was told that the program is ahead; of the helper */
     uint32_t armed;           /* the record's word that was obeyed; under process->progress */
     _Atomic uint32_t *record; /* big-endian: what the program has consumed, and how it armed the queue */
 };

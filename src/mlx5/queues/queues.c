@@ -2,6 +2,8 @@
 
 #include <errno.h>
 
+#include "base/likely.h"
+#include "mlx5/queues/judge.h"
 #include "mlx5/queues/registers.h"
 #include "process/restraints.h"
 #include "verbs/object/control.h"
@@ -65,9 +67,18 @@ unsigned queues_look(struct process *process, nanos now)
     LIST_FOREACH (ring, &queues->sends, siblings)
         if (send_ring_has_work(ring))
             found += send_ring_take(ring, now);
-    LIST_FOREACH (memory, &queues->completions, siblings)
+    LIST_FOREACH (memory, &queues->completions, siblings) {
         found += cq_memory_look(memory);
+        if (unlikely(judge_is_wanted()))
+            judge_consumed(memory);
+    }
     return found;
+}
+
+void queues_tell(void)
+{
+    if (unlikely(judge_is_wanted()))
+        judge_tell();
 }
 
 bool queues_close(struct process *process)

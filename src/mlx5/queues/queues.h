@@ -22,7 +22,8 @@ void queues_remove_ring(struct process *, struct send_ring *);
 /* Lets the helper look at the queues soon. Under any lock. */
 void queues_wake(struct process *);
 
-/* The functions of struct process_parts. Under process->progress. */
+/* The functions of struct process_parts. Under process->progress, except queues_tell. */
 unsigned queues_look(struct process *, nanos now);
+void queues_tell(void);
 bool queues_close(struct process *);
 bool queues_open(struct process *);

@@ -9,6 +9,7 @@
 #include "link/guard.h"
 #include "mlx5/queues/addresses.h"
 #include "mlx5/queues/form.h"
+#include "mlx5/queues/judge.h"
 #include "mlx5/queues/obey.h"
 #include "mlx5/queues/receive_ring.h"
 #include "mlx5/queues/registers.h"
@@ -218,7 +219,12 @@ static bool take_next(struct send_ring *ring, uint16_t posted, nanos now)
         return false;
     bool whole = copy_form(ring, posted, &form);
     begin_work(work, ring->taken);
-    if (!whole || !fill_work(qp, &form, work))
+    if (unlikely(judge_is_wanted()))
+        judge_form(ring, &form, posted, whole);
+    bool fits = whole && fill_work(qp, &form, work);
+    if (unlikely(whole && judge_is_wanted()))
+        judge_work(ring, &form, work, fits);
+    if (!fits)
         fill_own(work, WORK_VENDOR_MALFORMED, IBV_SEND_SIGNALED);
     else if (!qp_part_runs(work))
         obey_work(qp, work);

@@ -98,6 +98,18 @@ void driver_address(struct driver *driver, const struct mlx5_wqe_av *address, ui
     put(driver, &av, sizeof av);
 }
 
+void driver_index(struct driver *driver, uint16_t index)
+{
+    *byte_at(driver, 1) = (uint8_t)(index >> 8);
+    *byte_at(driver, 2) = (uint8_t)index;
+}
+
+void driver_number(struct driver *driver, uint32_t number)
+{
+    for (uint32_t i = 0; i < 3; i++)
+        *byte_at(driver, 4 + i) = (uint8_t)(number >> (16 - 8 * i));
+}
+
 uint16_t driver_end_as(struct driver *driver, uint8_t units)
 {
     *byte_at(driver, 7) = units;

@@ -46,6 +46,9 @@ void driver_pointer(struct driver *, const void *memory, uint32_t length, uint32
 void driver_inline(struct driver *, const void *bytes, uint32_t length);
 /* The address of 48 bytes, with the receiver's number and its Q_Key or access key. */
 void driver_address(struct driver *, const struct mlx5_wqe_av *, uint32_t number, uint64_t key);
+/* Give it another index than its own, and another number than the queue pair's. */
+void driver_index(struct driver *, uint16_t index);
+void driver_number(struct driver *, uint32_t number);
 /* Ends it; returns the index of its first block. */
 uint16_t driver_end(struct driver *);
 /* Ends it, and says that it has so many units. */
