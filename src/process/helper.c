@@ -254,9 +254,10 @@ static void go_to_sleep(struct duty *duty, nanos now)
     bool queues = rest_has_queues(process), naps = queues && nanos_since(duty->worked, now) < naps_most;
     if (naps && now + nap < latest)
         latest = now + nap;
-    if (rest_begin(process, queues && !naps, now))
+    unsigned found;
+    if (rest_begin(process, queues && !naps, now, &found))
         duty_sleep(duty, latest, clock_now(), false);
-    if (rest_end(process, queues && !naps)) /* closed again at once, the registers might never let the store pass */
+    if (rest_end(process, queues && !naps) || found) /* closed again at once, a register might never let a store pass */
         duty->worked = clock_now();
 }
 
@@ -328,7 +329,8 @@ static void step(struct duty *duty)
         helper_watch(process);
     if (claimed)
         duty->tick = tick_first;
-    else if (rang || unlikely(atomic_load_explicit(&process->poller.restraints, memory_order_relaxed)))
+    else if (rang || rest_has_queues(process) ||
+             unlikely(atomic_load_explicit(&process->poller.restraints, memory_order_relaxed)))
         duty->tick = 0;
     if (duty->tick && atomic_load(&process->loop.owing))
         progress_work(process);

@@ -4,6 +4,7 @@
 
 #include "base/likely.h"
 #include "process/progress.h"
+#include "process/rest.h"
 #include "wire/foreign/foreign.h"
 
 enum {
@@ -40,7 +41,7 @@ cold static bool claims(struct process *process)
 {
     lock_assert_held(&process->progress);
     process->poller.polled_rounds = 0;
-    return !process->poller.restraints && node_sleeping(process->node);
+    return !process->poller.restraints && !rest_has_queues(process) && node_sleeping(process->node);
 }
 
 cold static void claim_now(struct process *process)

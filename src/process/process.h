@@ -52,12 +52,13 @@ struct process_parts {
     bool (*follow)(struct process *, const struct device *, const struct device_state *);
     void (*departed)(struct process *, nanos now); /* some peer has left. Under process->progress */
     bool (*look_for_hangs)(struct process *);      /* report/hangs.h; may be NULL */
-    /* Queues in memory (mlx5/queues/queues.h). `look` takes the work that programs have written there; returns how much.
-     * `close` lets each later store into a doorbell register wake the helper; false: it can't. `open` ends that; true: a
-     * store had found a register closed. All three under process->progress. `descriptor` can be read when such a store waits; -1: it wakes as a peer does. */
+    /* Queues in memory (mlx5/queues/queues.h). `look` takes the work that programs have written there; returns how
+     * much. `close` lets each later store into a doorbell register wake the helper; false: it can't. `open` ends that;
+     * true: a store had found a register closed. All three under process->progress. `descriptor` can be read when such
+     * a store waits; -1: it wakes as a peer does. */
     struct {
         unsigned (*look)(struct process *, nanos now);
-        void (*tell)(void); /* of what the look has found, to the checker; without locks */
+        void (*tell)(struct process *); /* of what the look has found, to the checker; without locks */
         bool (*close)(struct process *);
         bool (*open)(struct process *);
         int (*descriptor)(void);
@@ -131,7 +132,8 @@ struct helper {
     atomic_bool ending;          /* it leaves the host before it ends */
     bool watches;                /* it looks for hangs: a line about them would be printed */
     struct schedule_timer hangs; /* the next look for hangs */
-    atomic_bool queues;          /* the process has queues in memory */
+    atomic_bool queues;          /* the process has queues in memory: as their programs call nothing, no poller may
+                                    relieve the helper */
 };
 
 struct process {

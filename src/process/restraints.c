@@ -22,21 +22,21 @@ void restraints_end_all(struct process *process)
 
 /* Pollers that have claimed the progress have switched the doorbells off: the helper wakes, and switches them on when
  * it sleeps. */
-void restraints_leave_to_helper(struct process *process, enum restraint why)
+void restraints_leave_to_helper(struct process *process)
 {
-    atomic_fetch_or(&process->poller.restraints, (uint8_t)why);
+    atomic_fetch_or(&process->poller.restraints, RESTRAINT_FOREIGN);
     progress_quiesce(process);
     node_wake(process->node);
 }
 
-void restraints_lift(struct process *process, enum restraint why)
+void restraints_lift(struct process *process)
 {
-    atomic_fetch_and(&process->poller.restraints, (uint8_t) ~(unsigned)why);
+    atomic_fetch_and(&process->poller.restraints, (uint8_t)~RESTRAINT_FOREIGN);
 }
 
 bool restraints_leave_all(const struct process *process)
 {
-    return atomic_load(&process->poller.restraints) & (RESTRAINT_FOREIGN | RESTRAINT_QUEUES);
+    return atomic_load(&process->poller.restraints) & RESTRAINT_FOREIGN;
 }
 
 bool restraints_permit(const struct process *process)

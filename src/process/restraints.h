@@ -9,17 +9,15 @@ enum restraint {
     RESTRAINT_FORKED = 1,  /* no thread may: process->forked */
     RESTRAINT_FOREIGN = 2, /* only the helper may: a driver copies registered memory, and must not be called from each
                               place where a program calls verbs (wire/foreign/foreign.h) */
-    RESTRAINT_QUEUES =
-        4, /* only the helper may: programs of queues in memory call nothing, so no poller may relieve it */
 };
 
 /* Lets no thread move data from now on. */
 void restraints_end_all(struct process *);
 
 /* Lets only the helper move data from now on; on return no other thread does. Under process->control. */
-void restraints_leave_to_helper(struct process *, enum restraint);
-/* Ends this restraint. Under process->control. */
-void restraints_lift(struct process *, enum restraint);
+void restraints_leave_to_helper(struct process *);
+/* Lets all threads move data again. Under process->control. */
+void restraints_lift(struct process *);
 
 /* Returns true if only the helper moves data now. Its copies into a GPU's memory have ended when process->progress
  * is free; a free lock of a queue pair does not mean that. */

@@ -106,6 +106,13 @@ static bool give_part(struct cq *cq, struct cq_memory *memory)
     return first;
 }
 
+/* A power of two above the number that the program has: the adapter's library makes so many, and programs fill them. */
+static uint32_t entries_in_memory(const struct cq *cq)
+{
+    uint32_t count = cq->ring.capacity;
+    return count > (uint32_t)cq->ibv.cqe ? count : 2 * count;
+}
+
 struct cq_memory *cq_memory_make(struct cq *cq, uint32_t entry_size)
 {
     struct cq_memory *memory = calloc(1, sizeof *memory);
@@ -113,7 +120,7 @@ struct cq_memory *cq_memory_make(struct cq *cq, uint32_t entry_size)
         return NULL;
     memory->part = (struct cq_part){put_entries, retire_memory, release_memory};
     memory->cq = cq;
-    memory->count = cq->ring.capacity;
+    memory->count = entries_in_memory(cq);
     memory->size = entry_size;
     if (!map_entries(memory)) {
         free(memory);

@@ -1,5 +1,7 @@
 #include "mlx5/queues/judge.h"
 
+#include <string.h>
+
 #include "mlx5/queues/cq_memory.h"
 #include "mlx5/queues/form.h"
 #include "mlx5/queues/send_ring.h"
@@ -8,14 +10,13 @@
 #include "verbs/send/post.h"
 #include "wire/bytes.h"
 
-/* Mistakes that were noted. The helper alone notes and tells them. */
-enum { NOTED_MOST = 64 };
-static struct calls_form_mistake noted[NOTED_MOST];
+/* Mistakes that were noted, under process->progress. */
+static struct calls_form_mistake noted[JUDGE_NOTES];
 static unsigned count;
 
 static void note_mistake(struct calls_form_mistake mistake)
 {
-    if (count < NOTED_MOST)
+    if (count < JUDGE_NOTES)
         noted[count++] = mistake;
 }
 
@@ -111,9 +112,10 @@ void judge_consumed(struct cq_memory *memory)
     note_mistake((struct calls_form_mistake){CALLS_FORM_CONSUMED, &memory->cq->ibv, 0, consumed, produced});
 }
 
-void judge_tell(void)
+unsigned judge_take(struct calls_form_mistake taken[JUDGE_NOTES])
 {
-    for (unsigned i = 0; i < count; i++)
-        calls_form_mistaken(&noted[i]);
+    unsigned number = count;
+    memcpy(taken, noted, number * sizeof *noted);
     count = 0;
+    return number;
 }

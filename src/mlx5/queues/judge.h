@@ -24,5 +24,7 @@ void judge_work(const struct send_ring *, const struct form *, const struct send
 /* Judges what the program says that it has consumed. Under process->progress. */
 void judge_consumed(struct cq_memory *);
 
-/* Tells of the mistakes that were noted. Under no lock. */
-void judge_tell(void);
+enum { JUDGE_NOTES = 64 }; /* the most that are kept; later ones are not noted */
+
+/* Takes the mistakes that were noted; returns their number. Under process->progress. */
+unsigned judge_take(struct calls_form_mistake taken[JUDGE_NOTES]);

@@ -5,7 +5,7 @@
 #include "base/likely.h"
 #include "mlx5/queues/judge.h"
 #include "mlx5/queues/registers.h"
-#include "process/restraints.h"
+#include "process/progress.h"
 #include "verbs/object/control.h"
 
 int queues_begin(struct context *context)
@@ -15,7 +15,8 @@ int queues_begin(struct context *context)
     bool made = registers_make();
     if (made && !atomic_load(&process->helper.queues)) {
         atomic_store(&process->helper.queues, true);
-        restraints_leave_to_helper(process, RESTRAINT_QUEUES);
+        progress_quiesce(process);
+        node_wake(process->node); /* pollers may have claimed the progress, and switched the doorbells off */
     }
     control_unlock(context);
     return made ? 0 : ENOMEM;
@@ -75,10 +76,20 @@ unsigned queues_look(struct process *process, nanos now)
     return found;
 }
 
-void queues_tell(void)
+cold static void tell_mistakes(struct process *process)
+{
+    struct calls_form_mistake taken[JUDGE_NOTES];
+    lock_take(&process->progress);
+    unsigned number = judge_take(taken);
+    lock_release(&process->progress);
+    for (unsigned i = 0; i < number; i++)
+        calls_form_mistaken(&taken[i]);
+}
+
+void queues_tell(struct process *process)
 {
     if (unlikely(judge_is_wanted()))
-        judge_tell();
+        tell_mistakes(process);
 }
 
 bool queues_close(struct process *process)

@@ -24,6 +24,6 @@ void queues_wake(struct process *);
 
 /* The functions of struct process_parts. Under process->progress, except queues_tell. */
 unsigned queues_look(struct process *, nanos now);
-void queues_tell(void);
+void queues_tell(struct process *);
 bool queues_close(struct process *);
 bool queues_open(struct process *);

@@ -27,6 +27,7 @@ static char *_Atomic pages;
 static enum way way;
 static int faults = -1; /* of userfaultfd */
 static atomic_bool closed;
+static atomic_bool stored;         /* a store has found them closed, by signal */
 static struct node *_Atomic woken; /* whose helper a store wakes; NULL: the registers are open */
 
 /* --- userfaultfd */
@@ -90,6 +91,7 @@ static bool open_at(const void *at, const void *instruction)
     if (!instruction || (uintptr_t)at - begin >= LENGTH)
         return false;
     bool opened = protect_by_signal(false);
+    atomic_store(&stored, true);
     atomic_store(&closed, false);
     struct node *node = atomic_load(&woken);
     if (node)
@@ -191,12 +193,13 @@ bool registers_close(struct node *node)
     return shut;
 }
 
+/* True, too, where nothing can close them. */
 bool registers_open(void)
 {
     bool were_closed = atomic_exchange(&closed, false), opened = were_closed && protect(false);
-    bool stored = way == BY_FAULTS ? opened && take_faults() : !were_closed;
+    bool found_closed = way == BY_FAULTS ? opened && take_faults() : atomic_exchange(&stored, false) || !were_closed;
     atomic_store(&woken, NULL);
-    return stored;
+    return found_closed;
 }
 
 int registers_descriptor(void)

@@ -10,6 +10,7 @@
 #include "events/refusal.h"
 #include "events/words.h"
 #include "link/vma.h"
+#include "process/rest.h"
 #include "verbs/memory/cuda.h"
 #include "verbs/memory/dm.h"
 #include "verbs/memory/mr.h"
@@ -280,6 +281,7 @@ int mr_deregister(struct ibv_mr *ibv)
 {
     struct mr *mr = mr_of(ibv);
     struct context *context = mr->object.context;
+    rest_look_first(context->process);
     control_lock(context);
     bool known = ibv->handle == mr->object.handle && !mr->object.gone;
     int error = known ? hide(context->process, mr) : 0;
@@ -393,6 +395,7 @@ int mr_reregister(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addres
     bool known = mr_is_known(ibv) && (!(flags & IBV_REREG_MR_CHANGE_PD) || is_domain_of(context, pd));
     error = known ? check_reregister(mr, flags, address, length, access) : refused(ENOENT);
     if (!error) {
+        rest_look_first(context->process);
         control_lock(context);
         error = hide(context->process, mr);
         if (!error) {

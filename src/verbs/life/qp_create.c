@@ -6,6 +6,7 @@
 #include "config/link_layer.h"
 #include "config/settings.h"
 #include "events/refusal.h"
+#include "process/rest.h"
 #include "profile/profile.h"
 #include "runtime/qpns.h"
 #include "verbs/disturb/disturb.h"
@@ -412,6 +413,7 @@ int qp_destroy(struct ibv_qp *ibv)
     struct context *context = qp->object.context;
     if (qp->kind->close)
         return qp->kind->close(qp);
+    rest_look_first(context->process);
     control_lock(context);
     int error = object_leave(&qp->object, ibv->handle, qp->uses.parent);
     if (!error) {

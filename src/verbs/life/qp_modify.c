@@ -12,6 +12,7 @@
 #include "process/helper.h"
 #include "process/port.h"
 #include "process/progress.h"
+#include "process/rest.h"
 #include "process/restraints.h"
 #include "runtime/clock.h"
 #include "tap/delay.h"
@@ -410,6 +411,8 @@ static void take_what_arrived(struct qp *qp, const struct ibv_qp_attr *attr, int
 {
     enum { ROUNDS = 16 };
     unsigned rounds = 0;
+    if (mask & IBV_QP_STATE)
+        rest_look_first(qp->process);
     if (mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_ERR && restraints_permit(qp->process))
         while (progress_work(qp->process) && ++rounds < ROUNDS)
             ;

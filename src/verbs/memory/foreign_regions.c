@@ -34,7 +34,7 @@ void foreign_regions_enter(struct process *process, struct foreign_region *regio
     region->length = length;
     if (!region_count++) {
         foreign_find_by(find_region);
-        restraints_leave_to_helper(process, RESTRAINT_FOREIGN);
+        restraints_leave_to_helper(process);
     }
     lock_take(&listing);
     LIST_INSERT_HEAD(&regions, region, siblings);
@@ -51,5 +51,5 @@ void foreign_regions_remove(struct process *process, struct foreign_region *regi
     lock_release(&listing);
     region->foreign = NULL;
     if (!--region_count)
-        restraints_lift(process, RESTRAINT_FOREIGN);
+        restraints_lift(process);
 }

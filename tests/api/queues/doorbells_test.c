@@ -76,7 +76,7 @@ static void a_full_queue_overruns(const void *row)
     ends_connect_itself(qp);
     entries_open(&ends.sent, cq);
     driver_open(&ends.near, qp);
-    for (unsigned i = 0; i < 5; i++) {
+    for (unsigned i = 0; i <= ends.sent.queue.cqe_cnt; i++) {
         driver_begin(&ends.near, NOP, SIGNALLED, 0);
         driver_end(&ends.near);
     }
