@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "host.h"
 #include "memory.h"
 #include "schedule.h"
 #include "seam.h"
@@ -49,7 +50,8 @@ static bool is_visible(const volatile void *address)
         return false;
     if (region->kind == MEMORY_PUBLISHED)
         return memory_mappers(region) > 1;
-    return region->kind == MEMORY_FILE || (region->kind == MEMORY_HEAP && threads);
+    return region->kind == MEMORY_FILE ||
+           ((region->kind == MEMORY_HEAP || region->kind == MEMORY_REGISTERS) && threads);
 }
 
 /* `fences`: nothing that the thread has written before stays held back. */
@@ -80,8 +82,30 @@ static uint64_t load(const volatile void *address, unsigned size, const void *at
     return value;
 }
 
+/* A store into a closed page faults. When the handler has returned, it is executed again, and the thread has learned
+ * nothing from it. The page must be open when the processor executes the store, not when it becomes visible. */
+static void store_register(volatile void *address, unsigned size, uint64_t value, const void *at)
+{
+    schedule_step();
+    check(address, true);
+    unsigned faults = 0;
+    for (uint64_t known = schedule_known(); memory_is_closed(); schedule_forget(known + faults)) {
+        trace_line(at, "stores to %s, and faults", trace_place(address));
+        host_fault(address, ++faults, at);
+        schedule_step();
+    }
+    bool held = schedule_hold(address, size, value);
+    if (!held)
+        memory_store(address, size, value);
+    trace_line(at, "stores 0x%llx to %s%s", (unsigned long long)value, trace_place(address), held ? ", held back" : "");
+}
+
 static void store(volatile void *address, unsigned size, uint64_t value, int order, const void *at)
 {
+    if (memory_is_register(memory_region(address))) {
+        store_register(address, size, value, at);
+        return;
+    }
     if (order != SEQUENTIAL && schedule_thread_now() && is_visible(address) && schedule_hold(address, size, value)) {
         schedule_saw(1);
         trace_line(at, "stores 0x%llx to %s, held back", (unsigned long long)value, trace_place(address));

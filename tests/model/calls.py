@@ -10,13 +10,14 @@ import re
 import subprocess
 import sys
 
-HARMLESS = """__errno_location __isoc23_sscanf __isoc23_strtol __isoc23_strtoul __isoc99_sscanf _GLOBAL_OFFSET_TABLE_ memcmp pthread_setcancelstate snprintf strchr strcmp strcspn strerror
+HARMLESS = """__errno_location __isoc23_sscanf __isoc23_strtol __isoc23_strtoul __isoc99_sscanf _GLOBAL_OFFSET_TABLE_ memcmp snprintf strchr strcmp strcspn strerror
 strlen strncmp strnlen strrchr strtol strtoul""".split()
 HARMLESS += "ether_frame_check ether_parse ether_write_checksums op_table payload_is_there srd_refusal time_scale time_scaled_slow wire_decode wire_encode".split()
 # The functions that distributions' compilers put in the place of calls, and where a function returns.
 HARMLESS += "__memcpy_chk __memmove_chk __memset_chk __snprintf_chk __stack_chk_fail __vsnprintf_chk".split()
 HARMLESS.append("munlock")  # of memory that is not locked, as the model's
-NEVER_REACHED = ["fclose", "fread",  # model_fopen opens nothing
+NEVER_REACHED = ["ioctl",  # registers of the model are closed by signal
+                 "fclose", "fread",  # model_fopen opens nothing
                  "guarded_compare_and_swap", "guarded_fetch_and_add",  # no work of the model is an atomic
                  "foreign_compare_and_swap", "foreign_fetch_and_add", "foreign_gather", "foreign_payload_copy", "foreign_send", "foreign_settle",
                  "foreign_settle_message"]  # no memory of the model is a GPU's

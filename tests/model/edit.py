@@ -136,6 +136,31 @@ MUTANTS = [
         ("    bool pulled = ring_prefix_covers(", "    bool held = ring_reference_holds(&shm->reader), pulled = ring_prefix_covers("),
         ("return pulled && ring_store_prefix(&shm->reader, offset, to, count) && ring_reference_holds(&shm->reader);",
          "return pulled && ring_store_prefix(&shm->reader, offset, to, count) && held;"))),
+    # doorbell registers
+    ("look-before-protect", "process/rest.c", "registers", (
+        ("process->parts->queues.close(process) && !process->parts->queues.look(process, now);",
+         "!process->parts->queues.look(process, now) && process->parts->queues.close(process);"),)),
+    ("no-second-look-at-queues", "process/rest.c", "registers", (
+        ("process->parts->queues.close(process) && !process->parts->queues.look(process, now);", "process->parts->queues.close(process);"),)),
+    ("notice-before-open", "mlx5/queues/registers.c", "registers-threads", (
+        ("    bool opened = protect_by_signal(false);\n    atomic_store(&closed, false);\n    struct node *node = atomic_load(&woken);\n"
+         "    if (node)\n        node_wake(node);\n",
+         "    struct node *node = atomic_load(&woken);\n    if (node)\n        node_wake(node);\n"
+         "    bool opened = protect_by_signal(false);\n    atomic_store(&closed, false);\n"),)),
+    ("woken-known-before-open", "mlx5/queues/registers.c", "registers-threads", (
+        ("    bool opened = protect_by_signal(false);\n", "    struct node *node = atomic_load(&woken);\n    bool opened = protect_by_signal(false);\n"),
+        ("    struct node *node = atomic_load(&woken);\n    if (node)", "    if (node)"))),
+    ("woken-told-after-protect", "mlx5/queues/registers.c", "registers", (
+        ("    atomic_store(&woken, node);\n    atomic_store(&closed, true);\n", "    atomic_store(&closed, true);\n"),
+        ("    fence_everywhere();\n", "    fence_everywhere();\n    atomic_store(&woken, node);\n"))),
+    ("closed-without-fence", "mlx5/queues/registers.c", "registers-unawaited", (("    fence_everywhere();\n", ""),)),
+    ("sleeps-with-open-registers", "mlx5/queues/registers.c", "registers-refused", (
+        ("    return shut;", "    return true;"),)),
+    ("closes-again-at-once", "mlx5/queues/registers.c", "registers-pass", ((": !were_closed;", ": false;"),)),
+    ("told-of-queues-too-soon", "mlx5/queues/queues.c", "registers-first", (
+        ("        atomic_store(&process->helper.queues, true);\n        restraints_leave_to_helper(process, RESTRAINT_QUEUES);\n",
+         "        restraints_leave_to_helper(process, RESTRAINT_QUEUES);\n        atomic_store(&process->helper.queues, true);\n"),)),
+    ("first-arming-looks-like-none", "mlx5/queues/cq_memory.c", "registers-arm", (("#define NEVER_ARMED (1u << 31)", "#define NEVER_ARMED 0"),)),
     # the host's table
     ("sweep-frees-the-living", "ipc/table_join.c", "members", (
         ("!= TABLE_FREE && !table_alive(table, i))", "!= TABLE_FREE)"),)),
@@ -230,6 +255,9 @@ SMALL = {"TABLE_SLOTS = 1024": "TABLE_SLOTS = 4", "TABLE_BLOCKS = 65536": "TABLE
          "PUBLISHED_KEYS = 65536": "PUBLISHED_KEYS = 4", "PUBLISHED_QUEUE_PAIRS = 65536": "PUBLISHED_QUEUE_PAIRS = 4",
          "UNDER_WAY_FEW = 64,": "UNDER_WAY_FEW = 1,", "YIELDS = 100,": "YIELDS = 2,", "FORBIDS = 110,": "FORBIDS = 1,", "COMPUTES = 600,": "COMPUTES = 2,", "COMPUTES_EACH = 100,": "COMPUTES_EACH = 1,", "TELLS = 5000,": "TELLS = 3,"}
 
+# Sources whose static data is kept for each process.
+STATICS = {"ipc/table_open.c": "statics_table.h", "mlx5/queues/registers.c": "statics_registers.h"}
+
 STALE = """
 #include <stdio.h>
 __attribute__((constructor)) static void say_that_mutant_is_stale(void)
@@ -245,7 +273,7 @@ def mutate(name, text):
         if text.count(old) != 1:
             return STALE.format(name=name, source=source)
         text = text.replace(old, new)
-    return make_small(text) + ('#include "statics_kept.h"\n' if source == "ipc/table_open.c" else "")
+    return make_small(text) + (f'#include "{STATICS[source]}"\n' if source in STATICS else "")
 
 
 def make_small(text):

@@ -11,7 +11,8 @@ enum {
     FIRST_FILE,
     FIRST_RING = FIRST_FILE + MEMORY_FILES,
     FIRST_PAGES = FIRST_RING + MEMORY_RINGS,
-    REGIONS = FIRST_PAGES + MEMORY_PAGES,
+    REGISTERS = FIRST_PAGES + MEMORY_PAGES,
+    REGIONS,
     LINES = REGIONS * (MEMORY_REGION / LINE),
     RING_SMALL = 64 << 10,
     RING_LARGE = 256 << 10,
@@ -26,6 +27,7 @@ struct state {
     uint64_t hash;
     uint32_t heap_used[HEAPS];
     bool ring_taken[MEMORY_RINGS + MEMORY_PAGES];
+    bool closed; /* the registers */
     uint8_t mapped[REGIONS][MEMORY_PROCESSES];
 };
 
@@ -89,6 +91,7 @@ bool memory_open(void)
         describe(FIRST_FILE + i, MEMORY_FILE, i);
     for (unsigned i = 0; i < MEMORY_PAGES; i++)
         describe(FIRST_PAGES + i, MEMORY_PUBLISHED, i);
+    describe(REGISTERS, MEMORY_REGISTERS, 0);
     bool mapped = image != MAP_FAILED;
     for (unsigned i = 0; i < MEMORY_RINGS; i++) {
         describe(FIRST_RING + i, MEMORY_RING, i);
@@ -149,7 +152,7 @@ void memory_begin(void)
 uint64_t memory_hash(void)
 {
     settle();
-    uint64_t hash = now.hash;
+    uint64_t hash = now.hash + now.closed;
     for (unsigned i = 0; i < HEAPS; i++)
         hash = memory_mix(hash ^ now.heap_used[i]);
     for (unsigned i = FIRST_RING; i < REGIONS; i++)
@@ -293,6 +296,21 @@ struct model_region *memory_ring(int number)
 struct model_region *memory_file(unsigned number)
 {
     return &regions[FIRST_FILE + number];
+}
+
+struct model_region *memory_registers(void)
+{
+    return &regions[REGISTERS];
+}
+
+void memory_close(bool closed)
+{
+    now.closed = closed;
+}
+
+bool memory_is_closed(void)
+{
+    return now.closed;
 }
 
 void memory_map(const struct model_region *region, unsigned process)

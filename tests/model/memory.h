@@ -19,7 +19,7 @@ enum {
     MEMORY_PAGES = MEMORY_PROCESSES,
 };
 
-enum memory_kind { MEMORY_HEAP, MEMORY_NOTES, MEMORY_FILE, MEMORY_RING, MEMORY_PUBLISHED };
+enum memory_kind { MEMORY_HEAP, MEMORY_NOTES, MEMORY_FILE, MEMORY_RING, MEMORY_PUBLISHED, MEMORY_REGISTERS };
 
 struct model_region {
     enum memory_kind kind;
@@ -57,6 +57,15 @@ int memory_take_ring(uint32_t size);
 int memory_take_pages(void);
 struct model_region *memory_ring(int number);
 struct model_region *memory_file(unsigned number);
+
+/* The one region of doorbell registers, which is closed (no store succeeds there) or open. */
+struct model_region *memory_registers(void);
+void memory_close(bool);
+bool memory_is_closed(void);
+static inline bool memory_is_register(const struct model_region *region)
+{
+    return region && region->kind == MEMORY_REGISTERS;
+}
 
 /* Mappings are counted for each process. */
 void memory_map(const struct model_region *, unsigned process);

@@ -635,6 +635,12 @@ void schedule_forget(uint64_t label)
         thread->history = memory_mix(label * SCHEDULE_THREADS + (uint64_t)(thread - threads) + 1);
 }
 
+uint64_t schedule_known(void)
+{
+    const struct model_thread *thread = schedule_thread_now();
+    return thread ? thread->history : 0;
+}
+
 bool schedule_hold(volatile void *address, unsigned size, uint64_t value)
 {
     struct model_thread *thread = schedule_thread_now();
@@ -665,6 +671,21 @@ void schedule_flush(void)
     schedule_step(); /* the others may see one of the stores and not yet the next */
     while (thread->held_count)
         drain(thread);
+}
+
+static bool holds_store_to(const struct model_thread *thread, const struct model_region *region)
+{
+    bool any = false;
+    for (unsigned i = 0; i < thread->held_count; i++)
+        any |= memory_region(thread->held[i].address) == region;
+    return any;
+}
+
+void schedule_flush_region(const struct model_region *region)
+{
+    for (unsigned i = 0; i < thread_count; i++)
+        while (holds_store_to(&threads[i], region))
+            drain(&threads[i]);
 }
 
 void schedule_flush_all(void)

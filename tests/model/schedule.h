@@ -10,7 +10,7 @@
 
 enum {
     SCHEDULE_THREADS = 6,
-    SCHEDULE_STATICS = 64, /* bytes of static data of a process */
+    SCHEDULE_STATICS = 96, /* bytes of static data of a process */
     SCHEDULE_BUFFER = 12,  /* stores that a processor holds back */
     SCHEDULE_STEPS = 20000,
 };
@@ -97,6 +97,8 @@ void schedule_saw(uint64_t value);
  * killed or stopped meanwhile is so when the call is through. Its other threads do nothing any more. */
 void schedule_call_begin(long call);
 void schedule_call_end(void);
+/* The knowledge of the thread as a number, for schedule_forget. */
+uint64_t schedule_known(void);
 /* All that the thread knows beside the memory is this number. */
 void schedule_forget(uint64_t label);
 /* Ends the execution. */
@@ -111,3 +113,5 @@ bool schedule_held(const volatile void *address, unsigned size, uint64_t *value)
 /* A fence: all of it becomes visible before the thread continues. */
 void schedule_flush(void);
 void schedule_flush_all(void);
+/* Each processor that holds a store to this region back makes it visible, with all stores before it. */
+void schedule_flush_region(const struct model_region *);

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +94,9 @@ int model_dirfd(DIR *);
 long model_syscall(long, ...);
 int model_nanosleep(const struct timespec *, struct timespec *);
 int model_sched_yield(void);
+int model_setcancelstate(int, int *);
+int model_mutex_lock(pthread_mutex_t *);
+int model_mutex_unlock(pthread_mutex_t *);
 int model_clock_gettime(clockid_t, struct timespec *);
 uid_t model_user(void);
 pid_t model_getpid(void);
@@ -124,6 +128,8 @@ bool model_user_has_own_number(uid_t);
 #define log_write model_log_write
 #define guard_region_add model_guard_region_add
 #define guard_region_remove model_guard_region_remove
+#define guard_protect_by model_guard_protect_by
+#define guard_start model_guard_start
 #define memcpy model_memcpy
 #define memmove model_memmove
 #define memset model_memset
@@ -176,6 +182,9 @@ bool model_user_has_own_number(uid_t);
 #define syscall model_syscall
 #define nanosleep model_nanosleep
 #define sched_yield model_sched_yield
+#define pthread_setcancelstate model_setcancelstate
+#define pthread_mutex_lock model_mutex_lock
+#define pthread_mutex_unlock model_mutex_unlock
 #define getpid model_getpid
 #define getrlimit model_getrlimit
 #define getrandom model_getrandom

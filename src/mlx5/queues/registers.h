@@ -7,7 +7,9 @@
  *
  * A store before the closing is seen by the look, as the record was stored first. A store after it faults. A second
  * thread that stores while the registers are open again is seen by the look of the woken helper, as the notice
- * follows the opening.
+ * follows the opening. A handler of the signal may be late and open the registers in a later closing than the one in
+ * which its thread faulted: it asks whom to wake when it has opened them, so that a notice follows this opening, too.
+ * tests/model has all that in every interleaving, for the way by signal.
  *
  * There are two ways to close them. By userfaultfd(2) the store waits in the kernel until the helper has opened the
  * registers. Where that is forbidden (containers), they are read-only, and the handler of SIGSEGV (link/guard.h) opens

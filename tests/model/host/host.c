@@ -29,6 +29,8 @@ void host_begin(void)
     refused_calls = refused_processes = 0;
     has_membarrier = true;
     is_direct = false;
+    host_protection_waits(true);
+    host_faults(UINT32_MAX);
     host_queue_limit = host_send_limit = HOST_QUEUE;
     changed = true;
 }
@@ -311,6 +313,42 @@ void model_log_write(unsigned level, const char *format, ...)
 {
 }
 
+/* No thread is cancelled. */
+int model_setcancelstate(int state, int *before)
+{
+    *before = PTHREAD_CANCEL_ENABLE;
+    return 0;
+}
+
+static bool mutex_is_free(const void *mutex)
+{
+    return !memory_load(mutex, sizeof(int));
+}
+
+static void set_mutex(pthread_mutex_t *mutex, int taken)
+{
+    memory_store(mutex, sizeof taken, (unsigned)taken);
+    schedule_saw(0);
+}
+
+int model_mutex_lock(pthread_mutex_t *mutex)
+{
+    schedule_step();
+    schedule_flush();
+    if (!mutex_is_free(mutex))
+        schedule_wait(mutex_is_free, mutex, NANOS_NEVER);
+    set_mutex(mutex, 1);
+    return 0;
+}
+
+int model_mutex_unlock(pthread_mutex_t *mutex)
+{
+    schedule_step();
+    schedule_flush();
+    set_mutex(mutex, 0);
+    return 0;
+}
+
 int model_sched_yield(void)
 {
     return 0;
@@ -340,7 +378,9 @@ int model_prctl(int option, ...)
 
 char *model_getenv(const char *name)
 {
-    static char yes[] = "1", no[] = "0";
+    static char yes[] = "1", no[] = "0", by_signal[] = "signal";
+    if (!strcmp(name, "SOFTVERBS_DOORBELLS")) /* userfaultfd is not in the model */
+        return by_signal;
     return strcmp(name, "SOFTVERBS_DIRECT") ? NULL : is_direct ? yes : no;
 }
 
@@ -372,7 +412,12 @@ long model_syscall(long number, ...)
     va_start(arguments, number);
     void *first = number == SYS_set_robust_list ? va_arg(arguments, void *) : NULL;
     int command = number == SYS_membarrier ? va_arg(arguments, int) : 0;
+    void *protected = number == SYS_mprotect ? va_arg(arguments, void *) : NULL;
+    size_t length = protected ? va_arg(arguments, size_t) : 0;
+    int protection = protected ? va_arg(arguments, int) : 0;
     va_end(arguments);
+    if (protected)
+        return host_protect(protected, length, protection, __builtin_return_address(0));
     if (number == SYS_membarrier)
         return membarrier(command, __builtin_return_address(0));
     if (number != SYS_gettid && number != SYS_get_robust_list && number != SYS_set_robust_list)

@@ -31,14 +31,15 @@ enum {
 
 /* System calls that may be refused, at the cost of a refusal of the budget. */
 enum host_refusal {
-    HOST_NO_BUFFER = 1,      /* sendmsg from a socket that has sent before: EAGAIN, as if its send buffer were full */
-    HOST_NO_MEMORY = 2,      /* sendmsg: ENOBUFS */
-    HOST_TOO_MANY_REFS = 4,  /* sendmsg with a descriptor: ETOOMANYREFS */
-    HOST_NO_DESCRIPTOR = 8,  /* recvmsg: the message arrives without its descriptor, MSG_CTRUNC */
-    HOST_NO_MAPPING = 16,    /* mmap: ENOMEM */
-    HOST_NO_MEMBARRIER = 32, /* membarrier: EPERM */
-    HOST_NO_SOCKET = 64,     /* socket: EMFILE */
-    HOST_INTERRUPTS = 128,   /* no refusal: a signal handler that computes for long, before or after a call */
+    HOST_NO_BUFFER = 1,       /* sendmsg from a socket that has sent before: EAGAIN, as if its send buffer were full */
+    HOST_NO_MEMORY = 2,       /* sendmsg: ENOBUFS */
+    HOST_TOO_MANY_REFS = 4,   /* sendmsg with a descriptor: ETOOMANYREFS */
+    HOST_NO_DESCRIPTOR = 8,   /* recvmsg: the message arrives without its descriptor, MSG_CTRUNC */
+    HOST_NO_MAPPING = 16,     /* mmap: ENOMEM */
+    HOST_NO_MEMBARRIER = 32,  /* membarrier: EPERM */
+    HOST_NO_SOCKET = 64,      /* socket: EMFILE */
+    HOST_INTERRUPTS = 128,    /* no refusal: a signal handler that computes for long, before or after a call */
+    HOST_NO_PROTECTION = 256, /* mprotect that closes registers: ENOMEM */
     HOST_SEND_REFUSALS = HOST_NO_BUFFER | HOST_NO_MEMORY | HOST_TOO_MANY_REFS,
 };
 
@@ -143,6 +144,9 @@ void host_membarrier(bool);
 /* Sets whether processes of this host ask for the accesses that they may make in each other's memory by themselves. (At
  * first they don't.) */
 void host_direct(bool);
+/* Sets whether mprotect returns only when the stores are visible that other processors have made by the translation
+ * that it takes away. (At first it does.) */
+void host_protection_waits(bool);
 /* Letters that a queue holds, and that a socket may have unread. */
 void host_limit(unsigned queue, unsigned send_buffer);
 /* When the next timer of a process that isn't dead or stopped runs out; NANOS_NEVER. */
@@ -153,6 +157,12 @@ int host_messages(const char *path);
 int host_file_number(const char *path);
 /* The process that holds a record lock on the byte of the file with this path; -1: no process. */
 int host_lock_holder(const char *path, unsigned byte);
+
+/* Sets how often one store into a register may fault. (At first as often as it does.) */
+void host_faults(unsigned most);
+/* Called when a store into a closed register faults, for the so-manieth time: the handler runs. `at`: the store's place
+ * in the code. */
+void host_fault(volatile void *address, unsigned faults, const void *at);
 
 /* --- for host*.c */
 
@@ -173,6 +183,10 @@ bool host_refuses(enum host_refusal);
 int host_error(int error);
 __attribute__((noreturn)) void host_unknown(const char *call);
 
+/* mmap(2) without a descriptor, of memory that can be written. */
+void *host_map_writable(size_t size);
+/* mprotect(2). */
+int host_protect(const void *start, size_t length, int protection, const void *at);
 /* A second descriptor of what this one is of. */
 int host_duplicate(const struct host_fd *);
 long host_robust_list(long call, void *head);

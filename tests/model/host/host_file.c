@@ -401,7 +401,7 @@ static void *map_ring(void *address, const struct host_memfd *memfd, off_t offse
 void *model_mmap(void *address, size_t size, int protection, int flags, int descriptor, off_t offset)
 {
     if (descriptor < 0)
-        return reserve_ring();
+        return protection & PROT_WRITE ? host_map_writable(size) : reserve_ring();
     struct host_fd *fd = host_fd(descriptor, FD_NONE);
     if (!fd)
         return MAP_FAILED;

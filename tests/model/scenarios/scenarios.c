@@ -47,6 +47,15 @@
     ONE(one_sided_read_number)                                                                                         \
     ONE(ways)                                                                                                          \
     ONE(ways_sends)                                                                                                    \
+    ONE(registers)                                                                                                     \
+    ONE(registers_threads)                                                                                             \
+    ONE(registers_held)                                                                                                \
+    ONE(registers_threads_held)                                                                                        \
+    ONE(registers_unawaited)                                                                                           \
+    ONE(registers_refused)                                                                                             \
+    ONE(registers_arm)                                                                                                 \
+    ONE(registers_first)                                                                                               \
+    ONE(registers_pass)                                                                                                \
     ONE(members)                                                                                                       \
     ONE(leaving)                                                                                                       \
     ONE(first_table)                                                                                                   \

@@ -1,0 +1,2 @@
+#include "mlx5/queues/registers.c"
+#include "statics_registers.h"

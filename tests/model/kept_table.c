@@ -1,0 +1,2 @@
+#include "ipc/table_open.c"
+#include "statics_table.h"
