@@ -49,7 +49,7 @@ static const nanos deaf_nap = 10 * NANOS_MILLISECOND; /* between two looks when 
 
 /* Queues in memory: the helper looks at them this often while a stream of work may go on, which costs less than closing
  * and opening the registers, and leaves the processor to the program's threads meanwhile. */
-static const nanos nap = 20 * NANOS_MICROSECOND;
+static const nanos nap = 50 * NANOS_MICROSECOND;
 static const nanos naps_most = 2 * NANOS_MILLISECOND;
 
 static const nanos hang_after = 5 * NANOS_SECOND; /* between two looks at waiting objects */
@@ -246,18 +246,25 @@ static nanos serve_timers(struct process *process, nanos now)
     return latest < deadline ? latest : deadline;
 }
 
+/* Sleeps for so short a time that no store and no peer has to end it. */
+static void take_nap(struct duty *duty, nanos latest)
+{
+    nanos now = clock_now();
+    duty_sleep(duty, now + nap < latest ? now + nap : latest, now, false);
+}
+
 /* node_sleep says that we sleep before it looks at the rings once more, as serve_timers does with the timers. */
 static void go_to_sleep(struct duty *duty, nanos now)
 {
     struct process *process = duty->process;
     nanos latest = serve_timers(process, now);
-    bool queues = rest_has_queues(process), naps = queues && nanos_since(duty->worked, now) < naps_most;
-    if (naps && now + nap < latest)
-        latest = now + nap;
+    bool queues = rest_has_queues(process);
     unsigned found;
-    if (rest_begin(process, queues && !naps, now, &found))
+    if (queues && nanos_since(duty->worked, now) < naps_most)
+        return take_nap(duty, latest);
+    if (rest_begin(process, queues, now, &found))
         duty_sleep(duty, latest, clock_now(), false);
-    if (rest_end(process, queues && !naps) || found) /* closed again at once, a register might never let a store pass */
+    if (rest_end(process, queues) || found) /* closed again at once, a register might never let a store pass */
         duty->worked = clock_now();
 }
 

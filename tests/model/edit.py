@@ -138,10 +138,10 @@ MUTANTS = [
          "return pulled && ring_store_prefix(&shm->reader, offset, to, count) && held;"))),
     # doorbell registers
     ("look-before-protect", "process/rest.c", "registers", (
-        ("process->parts->queues.close(process) && !process->parts->queues.look(process, now);",
-         "!process->parts->queues.look(process, now) && process->parts->queues.close(process);"),)),
+        ("    bool closed = process->parts->queues.close(process);\n    *found = closed ? process->parts->queues.look(process, now) : 0;\n",
+         "    *found = process->parts->queues.look(process, now);\n    bool closed = process->parts->queues.close(process);\n"),)),
     ("no-second-look-at-queues", "process/rest.c", "registers", (
-        ("process->parts->queues.close(process) && !process->parts->queues.look(process, now);", "process->parts->queues.close(process);"),)),
+        ("    *found = closed ? process->parts->queues.look(process, now) : 0;\n", "    *found = 0;\n"),)),
     ("notice-before-open", "mlx5/queues/registers.c", "registers-threads", (
         ("    bool opened = protect_by_signal(false);\n    atomic_store(&closed, false);\n    struct node *node = atomic_load(&woken);\n"
          "    if (node)\n        node_wake(node);\n",
@@ -156,10 +156,12 @@ MUTANTS = [
     ("closed-without-fence", "mlx5/queues/registers.c", "registers-unawaited", (("    fence_everywhere();\n", ""),)),
     ("sleeps-with-open-registers", "mlx5/queues/registers.c", "registers-refused", (
         ("    return shut;", "    return true;"),)),
-    ("closes-again-at-once", "mlx5/queues/registers.c", "registers-pass", ((": !were_closed;", ": false;"),)),
+    ("closes-again-at-once", "process/rest.c", "registers-pass", (
+        ("    return closed && !*found;\n", "    bool none = !*found;\n    *found = 0;\n    return closed && none;\n"),
+        ("return closes && open_registers(process);", "return closes && open_registers(process) && false;"))),
     ("told-of-queues-too-soon", "mlx5/queues/queues.c", "registers-first", (
-        ("        atomic_store(&process->helper.queues, true);\n        restraints_leave_to_helper(process, RESTRAINT_QUEUES);\n",
-         "        restraints_leave_to_helper(process, RESTRAINT_QUEUES);\n        atomic_store(&process->helper.queues, true);\n"),)),
+        ("        atomic_store(&process->helper.queues, true);\n        progress_quiesce(process);\n", "        progress_quiesce(process);\n"),
+        ("    control_unlock(context);\n    return made", "    if (made)\n        atomic_store(&process->helper.queues, true);\n    control_unlock(context);\n    return made"))),
     ("first-arming-looks-like-none", "mlx5/queues/cq_memory.c", "registers-arm", (("#define NEVER_ARMED (1u << 31)", "#define NEVER_ARMED 0"),)),
     # the host's table
     ("sweep-frees-the-living", "ipc/table_join.c", "members", (

@@ -4,4 +4,5 @@
 #include "statics.h"
 
 const struct statics statics_of_registers[] = {STATICS_KEPT(pages),  STATICS_KEPT(way),   STATICS_KEPT(faults),
-                                               STATICS_KEPT(closed), STATICS_KEPT(woken), {0}};
+                                               STATICS_KEPT(closed), STATICS_KEPT(woken),
+                                               STATICS_KEPT(stored), {0}};

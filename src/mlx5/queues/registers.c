@@ -90,8 +90,8 @@ static bool open_at(const void *at, const void *instruction)
     int saved = errno;
     if (!instruction || (uintptr_t)at - begin >= LENGTH)
         return false;
-    bool opened = protect_by_signal(false);
     atomic_store(&stored, true);
+    bool opened = protect_by_signal(false);
     atomic_store(&closed, false);
     struct node *node = atomic_load(&woken);
     if (node)
