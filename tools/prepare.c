@@ -107,6 +107,8 @@ static int set_vendor_path(const char *directory)
     if (!profile_is_mlx5(setting_profile()))
         return 0;
     snprintf(vendor, sizeof vendor, "%s/mlx5", directory);
+    if (profile_has_queues(setting_profile()) && setenv("UCX_IB_INDIRECT_ATOMIC", "n", 0))
+        return out_of_memory(); /* without DevX UCX gives its peers wrong keys for atomics otherwise */
     return prepend("LD_LIBRARY_PATH", vendor) ? out_of_memory() : 0;
 }
 
