@@ -51,6 +51,7 @@ bench:
 	@bench/record.py build/softverbs 3
 	@bench/costs.py build/softverbs
 	@bench/srd_peers.py build/softverbs
+	@bench/queues.py build/softverbs
 
 interop:
 	@tools/build/setup.sh build check

@@ -3,10 +3,12 @@
  * Usage: program WORD
  *   send        sends three messages from one queue pair to another, and prints how each ended
  *   key         writes with a wrong key
- *   stuck       sends without a receive, and waits until standard input ends */
+ *   stuck       sends without a receive, and waits until standard input ends
+ *   minute      rings doorbells for a minute, at random instants */
 #include <arpa/inet.h>
 #include <infiniband/mlx5dv.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "driver.h"
@@ -128,10 +130,29 @@ static void wait_for_a_receive(void)
         ;
 }
 
+/* Rings at random instants, most of them about when the helper falls asleep: 2 ms after work. Each doorbell must be
+ * obeyed. */
+static void ring_again_and_again(void)
+{
+    enum { MOST = 50, ABOUT = 1900, SPAN = 400 }; /* microseconds */
+    unsigned seed = (unsigned)getpid();
+    unsigned long count = 0;
+    for (time_t end = time(NULL) + 60; time(NULL) < end; count++) {
+        driver_begin(&it.driver, NOP, SIGNALLED, 0);
+        ring();
+        entries_next(&it.sent);
+        usleep((unsigned)rand_r(&seed) % (count % 4 ? SPAN : MOST) + (count % 4 ? ABOUT : 0)); /* by chance */
+    }
+    printf("%lu doorbells, none lost\n", count);
+}
+
 static const struct {
     const char *word;
     void (*run)(void);
-} words[] = {{"send", send_three}, {"key", write_with_a_wrong_key}, {"stuck", wait_for_a_receive}};
+} words[] = {{"send", send_three},
+             {"key", write_with_a_wrong_key},
+             {"stuck", wait_for_a_receive},
+             {"minute", ring_again_and_again}};
 
 int main(int argc, char **argv)
 {
@@ -141,6 +162,6 @@ int main(int argc, char **argv)
             words[i].run();
             return 0;
         }
-    fprintf(stderr, "usage: %s send|key|stuck\n", argv[0]);
+    fprintf(stderr, "usage: %s send|key|stuck|minute\n", argv[0]);
     return 2;
 }
