@@ -256,6 +256,30 @@ def why_names_what_work_in_memory_waits_for():
         program.communicate()
 
 
+def tags_of_ucx_are_matched_by_the_device():
+    """UCX falls back to its own matching without a word, so the device's count is asked."""
+    if not shutil.which("ucx_perftest"):
+        raise cases.Skip("ucx_perftest is not here")
+    tags = {"UCX_TLS": "rc_x", "UCX_NET_DEVICES": "soft0:1", "UCX_IB_MLX5_DEVX": "n", "UCX_RC_MLX5_TM_ENABLE": "y", "UCX_TM_THRESH": "0"}
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port = str(one.getsockname()[1])
+    command = [cases.SOFTVERBS, "run", "--profile", FACE, "--", "ucx_perftest", "-p", port, "-t", "tag_lat", "-s", "4096", "-n", "1000000"]
+    programs = [subprocess.Popen(command, env={**cases.environment(), **tags}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)]
+    try:
+        matched, deadline = 0, cases.until(60)
+        while not matched and time.monotonic() < deadline:
+            if len(programs) == 1 or programs[-1].poll() is not None:
+                programs[1:] = [subprocess.Popen([*command, "127.0.0.1"], env={**cases.environment(), **tags}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)]
+            told = json.loads(softverbs("show", "--json").stdout or b"[]")
+            matched = sum(srq.get("matched", 0) for process in told for srq in process.get("srqs", ()))
+        _expect(matched, told)
+    finally:
+        for program in programs:
+            program.kill()
+            program.wait()
+
+
 def a_helper_that_nothing_wakes_is_told():
     done = _run_queues("send", env={"SOFTVERBS_DOORBELLS": "poll"})
     _expect(done.returncode == 0 and b"(reason 849)" in done.stderr, done.stdout, done.stderr)

@@ -55,7 +55,7 @@ static const struct view views[] = {
      offsetof(struct facts_process, srqs),
      {COLUMN(srq, "SRQ", handle), OF(srq, "RECEIVES", posted, size), COLUMN(srq, "LIMIT", limit),
       COLUMN(srq, "USERS", users), OF(srq, "TAGS", tags, tags_size), COLUMN(srq, "DISABLED", tags_disabled),
-      COLUMN(srq, "IN MESSAGES", tags_busy), OF(srq, "HANDLED", unexpected_reported, unexpected),
+      COLUMN(srq, "IN MESSAGES", tags_busy), COLUMN(srq, "MATCHED", matched), OF(srq, "HANDLED", unexpected_reported, unexpected),
       COLUMN(srq, "MASKS", masks)}},
     {"tagged buffers",
      &facts_of_tag,

@@ -220,6 +220,7 @@ static enum tags_kind take_entry(struct tags *tags, struct tags_port *port, uint
 {
     struct buffer *buffer = buffer_of(tags, entry);
     tag_list_remove(&tags->list, entry);
+    tags->matched++;
     buffer->receive =
         (struct recv_wqe){.id = buffer->id, .sge = buffer->sge, .sge_count = buffer->sge_count, .skip = TAGS_TMH};
     memcpy(buffer->head, head->bytes, TAGS_TMH);

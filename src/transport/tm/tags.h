@@ -76,6 +76,7 @@ struct tags {
     uint16_t handled;        /* unexpected messages that software has reported: S */
     uint32_t disabled;       /* entries that can't match before S and U meet */
     uint64_t enabled_before; /* sequence number of the oldest disabled entry */
+    uint64_t matched;        /* messages that have taken an entry */
 };
 
 /* The size of the memory for tags_initialize, 64-aligned and zero. `sges_max` is at most TAGS_SGES_MAX. */

@@ -394,6 +394,7 @@ static void fill_tags(struct facts_srq *facts, const struct tags *tags)
     fact_put(&facts->tags_disabled, true, tags->disabled);
     fact_put(&facts->tags_busy, true, list->allocated - list->count);
     fact_put(&facts->tags_size, true, list->capacity);
+    fact_put(&facts->matched, true, tags->matched);
     fact_put(&facts->unexpected, true, tags->delivered);
     fact_put(&facts->unexpected_reported, true, tags->handled);
     fact_put_inner(&facts->masks, write_masks, list);
