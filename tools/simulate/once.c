@@ -45,6 +45,7 @@ static int set_standards(const struct sim_choice *choice)
     unsetenv(setting_lines[SETTING_DIR].variable);
     return (!choice->network && setenv(setting_lines[SETTING_SEED].variable, seed, 0)) ||
            setenv(setting_lines[SETTING_DIRECT].variable, "0", 0) ||
+           setenv(setting_lines[SETTING_DOORBELLS].variable, "signal", 0) || /* a fault would wait with the token */
            setenv(setting_lines[SETTING_NO_PULL].variable, "1", 0) || setenv(SIM_VARIABLE, memory_path(choice), 1);
 }
 
