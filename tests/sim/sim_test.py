@@ -329,6 +329,12 @@ def the_largest_status_is_that_of_the_command():
     _sim("sh", "-c", "(sleep 1; exit 9) & exit 0", status=0)  # not a program's, though it outlives one
 
 
+def the_command_itself_is_simulated():
+    """It has the names of the sanitizers' symbols, for which it looks."""
+    done = cases.softverbs("sim", "--", cases.SOFTVERBS, "run", "--", "true")
+    assert done.returncode == 0 and b"can't be simulated" not in done.stderr, done.stderr
+
+
 def programs_that_cannot_be_simulated_are_refused():
     source = f"{TEMPORARY}/empty.c"
     with open(source, "w", encoding="ascii") as file:

@@ -10,11 +10,19 @@
 #include "command.h"
 #include "doctor/program.h"
 
+/* Returns true if the text has the symbol, which is given without its first underscore: this command has the names
+ * here, and is not built so. */
+static bool has_symbol(const char *text, size_t length, const char *rest)
+{
+    const char *at = memmem(text, length, rest, strlen(rest) + 1);
+    return at && at > text && at[-1] == '_';
+}
+
 /* Programs of these tools replace functions that the library needs before they are ready. */
 static const char *sanitizer_of(const char *path)
 {
     static const char *const tools[][2] = {
-        {"__asan_init", "AddressSanitizer"}, {"__tsan_init", "ThreadSanitizer"}, {"__msan_init", "MemorySanitizer"}};
+        {"_asan_init", "AddressSanitizer"}, {"_tsan_init", "ThreadSanitizer"}, {"_msan_init", "MemorySanitizer"}};
     struct stat status;
     const char *found = NULL;
     int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -26,7 +34,7 @@ static const char *sanitizer_of(const char *path)
     if (text == MAP_FAILED)
         return NULL;
     for (size_t i = 0; i < sizeof tools / sizeof *tools && !found; i++)
-        if (memmem(text, (size_t)status.st_size, tools[i][0], strlen(tools[i][0]) + 1))
+        if (has_symbol(text, (size_t)status.st_size, tools[i][0]))
             found = tools[i][1];
     munmap(text, (size_t)status.st_size);
     return found;
