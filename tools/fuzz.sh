@@ -12,7 +12,7 @@ if [ "${1:-}" = --keep ]; then
 fi
 minutes=${1:-30}
 [ $# -eq 0 ] || shift
-[ $# -gt 0 ] || set -- cm cm_engine control decode engine facts pcap profile raw replay ring script settings srd table tags
+[ $# -gt 0 ] || set -- cm cm_engine control decode engine facts forms pcap profile raw replay ring script settings srd table tags
 tools/build/setup.sh build check || exit 1
 CC=clang tools/build/build.sh build-fuzz -Dfuzz=true -Dtests=false || exit 1
 top=$PWD/build-fuzz/fuzzing

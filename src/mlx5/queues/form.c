@@ -8,6 +8,23 @@
 
 enum { INLINE_BYTES = 1u << 31, NO_OPCODE = -1 };
 
+bool form_copy(struct form *form, const uint8_t *blocks, uint32_t count, uint16_t taken, uint16_t posted)
+{
+    uint32_t size = count * FORM_BLOCK, begin = (taken & (count - 1)) * FORM_BLOCK;
+    uint16_t most = (uint16_t)(posted - taken);
+    memcpy(form->bytes, blocks + begin, FORM_BLOCK);
+    form->length = form_length(form->bytes);
+    form->at = FORM_UNIT;
+    form->size = size;
+    form->begin = begin;
+    uint32_t length = form_blocks(form) * FORM_BLOCK;
+    if (!length || length > size || length > (uint32_t)most * FORM_BLOCK)
+        return false;
+    for (uint32_t at = FORM_BLOCK; at < length; at += FORM_BLOCK)
+        memcpy(form->bytes + at, blocks + (begin + at) % size, FORM_BLOCK);
+    return true;
+}
+
 int form_opcode(const struct form *form)
 {
     static const struct {
@@ -32,6 +49,19 @@ const uint8_t *form_take(struct form *form)
         return NULL;
     form->at += FORM_UNIT;
     return unit;
+}
+
+const uint8_t *form_take_receiver(struct form *form, bool *extended)
+{
+    enum { EXTENDED = 0x80, NUMBER_AT = 8, UNITS = 3 };
+    const uint8_t *receiver = form_take(form);
+    if (!receiver)
+        return NULL;
+    *extended = receiver[NUMBER_AT] & EXTENDED;
+    for (unsigned i = 1; *extended && i < UNITS; i++)
+        if (!form_take(form))
+            return NULL;
+    return receiver;
 }
 
 enum { FLAGS_AT = 11, FENCE = 0xe0, CQE = 0x0c, CQE_ALWAYS = 0x08, SOLICITED = 0x02 };
@@ -150,4 +180,19 @@ bool form_fill(const struct qp *qp, struct form *form, struct send_wqe *work, ui
     if (opcode == IBV_WR_LOCAL_INV)
         return true;
     return read_operands(qp, form, work, opcode) && read_data(qp, form, work);
+}
+
+/* Adapters skip an element of no bytes. */
+int form_read_elements(const uint8_t *at, const uint8_t *end, struct ibv_sge *sge, int most)
+{
+    enum { ELEMENT = 16, END_KEY = 0x100 };
+    int count = 0;
+    for (; end - at >= ELEMENT && count < most; at += ELEMENT) {
+        struct ibv_sge element = {bytes_get64(at + 8), bytes_get32(at), bytes_get32(at + 4)};
+        if (element.lkey == END_KEY)
+            break;
+        if (element.length)
+            sge[count++] = element;
+    }
+    return count;
 }

@@ -39,6 +39,16 @@ static inline uint32_t form_length(const uint8_t *first)
     return (first[7] & UNITS) * FORM_UNIT;
 }
 
+/* The blocks that the form takes. */
+static inline uint32_t form_blocks(const struct form *form)
+{
+    return (form->length + FORM_BLOCK - 1) / FORM_BLOCK;
+}
+
+/* Copies the form at index `taken` out of a ring, a power of two of blocks, at whose end it may go on at the start.
+ * False: it has no length, or more blocks than the ring or than were posted up to index `posted`. */
+bool form_copy(struct form *, const uint8_t *blocks, uint32_t count, uint16_t taken, uint16_t posted);
+
 /* The enum ibv_wr_opcode of the operation; -1: it has none. */
 int form_opcode(const struct form *);
 
@@ -48,5 +58,13 @@ bool form_signals(const struct form *);
 /* The next unit; NULL: there is no more. */
 const uint8_t *form_take(struct form *);
 
+/* Takes the receiver of a datagram, or of dynamically connected work: 48 bytes if it is extended, otherwise 16. NULL:
+ * there are fewer. */
+const uint8_t *form_take_receiver(struct form *, bool *extended);
+
 /* Fills work of this opcode, except its id. False: the form is malformed, or has parts that are not offered. */
 bool form_fill(const struct qp *, struct form *, struct send_wqe *, uint32_t opcode);
+
+/* Reads the elements of a receive from its bytes, up to one that ends the list, and at most so many. Returns their
+ * number. */
+int form_read_elements(const uint8_t *at, const uint8_t *end, struct ibv_sge *, int most);

@@ -5,10 +5,11 @@
 #include <sys/mman.h>
 
 #include "base/container.h"
+#include "mlx5/queues/form.h"
 #include "mlx5/queues/obey.h"
 #include "wire/bytes.h"
 
-enum { ELEMENT = 16, LINK = 16, LINK_AT = 2, END_KEY = 0x100, ELEMENTS_MOST = 32 };
+enum { LINK = 16, LINK_AT = 2, ELEMENTS_MOST = 32 };
 
 struct receive_ring {
     struct receive_source source;
@@ -22,20 +23,6 @@ static struct receive_ring *ring_of(struct receive_source *source)
     return container_of(source, struct receive_ring, source);
 }
 
-/* Reads the elements of a receive, up to one that ends the list. Adapters skip an element of no bytes. */
-static int read_elements(const struct receive_queue *queue, const uint8_t *at, const uint8_t *end, struct ibv_sge *sge)
-{
-    int count = 0, most = queue->sge_max < ELEMENTS_MOST ? (int)queue->sge_max : ELEMENTS_MOST;
-    for (; at + ELEMENT <= end && count < most; at += ELEMENT) {
-        struct ibv_sge element = {bytes_get64(at + 8), bytes_get32(at), bytes_get32(at + 4)};
-        if (element.lkey == END_KEY)
-            break;
-        if (element.length)
-            sge[count++] = element;
-    }
-    return count;
-}
-
 /* Enters the next receive. An SRQ's link is read now, as programs change it once they know that the receive ended. */
 static bool enter_next(struct receive_queue *queue, struct receive_ring *ring)
 {
@@ -44,7 +31,8 @@ static bool enter_next(struct receive_queue *queue, struct receive_ring *ring)
     uint32_t index = (form->linked ? ring->next : ring->taken) & (form->count - 1);
     const uint8_t *begin = form->memory + (size_t)index * form->stride, *end = begin + form->stride;
     struct ibv_recv_wr wr = {.wr_id = form->linked ? index : ring->taken, .sg_list = sge};
-    wr.num_sge = read_elements(queue, begin + (form->linked ? LINK : 0), end, sge);
+    int most = queue->sge_max < ELEMENTS_MOST ? (int)queue->sge_max : ELEMENTS_MOST;
+    wr.num_sge = form_read_elements(begin + (form->linked ? LINK : 0), end, sge, most);
     obey_receive(queue, &wr, sge);
     if (!receive_queue_enter(queue, &wr))
         return false;

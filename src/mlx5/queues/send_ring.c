@@ -119,44 +119,29 @@ void send_ring_describe(const struct send_ring *ring, struct mlx5dv_qp *to)
 
 /* --- taking */
 
-/* Copies a form, which may go on at the ring's start. False: it has no length, or more blocks than were posted. */
 static bool copy_form(const struct send_ring *ring, uint16_t posted, struct form *form)
 {
-    uint32_t size = ring->count * FORM_BLOCK, begin = (ring->taken & (ring->count - 1)) * FORM_BLOCK;
-    uint16_t blocks = (uint16_t)(posted - ring->taken);
-    memcpy(form->bytes, ring->blocks + begin, FORM_BLOCK);
-    form->length = form_length(form->bytes);
-    form->at = FORM_UNIT;
     form->ring = ring->region.base;
-    form->size = size;
-    form->begin = begin;
     form->key = ring->region.key;
     form->sge_most = PAYLOAD_PIECES_MAX;
-    uint32_t length = aligned(form->length, FORM_BLOCK);
-    if (!form->length || length > size || length > (uint32_t)blocks * FORM_BLOCK)
-        return false;
-    for (uint32_t at = FORM_BLOCK; at < length; at += FORM_BLOCK)
-        memcpy(form->bytes + at, ring->blocks + (begin + at) % size, FORM_BLOCK);
-    return true;
+    return form_copy(form, ring->blocks, ring->count, ring->taken, posted);
 }
 
 /* Reads the receiver of a datagram, or of dynamically connected work. */
 static bool read_receiver(struct qp *qp, struct form *form, struct send_wqe *work)
 {
-    enum { EXTENDED = 1u << 31, NUMBER = 0xffffff, NUMBER_AT = 8, UNITS = 3, STREAM_AT = 9 };
-    const uint8_t *at = form_take(form);
+    enum { NUMBER = 0xffffff, NUMBER_AT = 8, STREAM_AT = 9 };
+    bool extended;
+    const uint8_t *at = form_take_receiver(form, &extended);
     if (!at)
         return false;
-    uint32_t number = bytes_get32(at + NUMBER_AT);
-    for (unsigned i = 1; number & EXTENDED && i < UNITS; i++)
-        if (!form_take(form))
-            return false;
-    const struct ah *ah = addresses_find(qp->object.context, at, number & EXTENDED);
+    uint32_t number = bytes_get32(at + NUMBER_AT) & NUMBER;
+    const struct ah *ah = addresses_find(qp->object.context, at, extended);
     if (qp->traits & QP_ADDRESSED) {
-        dci_set_receiver(work, ah, number & NUMBER, bytes_get64(at), bytes_get16(form->bytes + STREAM_AT));
+        dci_set_receiver(work, ah, number, bytes_get64(at), bytes_get16(form->bytes + STREAM_AT));
     } else {
         work->address = ah;
-        work->remote_qp = number & NUMBER;
+        work->remote_qp = number;
         work->remote_qkey = bytes_get32(at);
     }
     return ah;
@@ -228,7 +213,7 @@ static bool take_next(struct send_ring *ring, uint16_t posted, nanos now)
         fill_own(work, WORK_VENDOR_MALFORMED, IBV_SEND_SIGNALED);
     else if (!qp_part_runs(work))
         obey_work(qp, work);
-    ring->taken = whole ? (uint16_t)(ring->taken + aligned(form.length, FORM_BLOCK) / FORM_BLOCK) : posted;
+    ring->taken = whole ? (uint16_t)(ring->taken + form_blocks(&form)) : posted;
     post_commit(qp, work, now);
     return true;
 }
