@@ -88,7 +88,7 @@ static bool open_at(const void *at, const void *instruction)
 {
     uintptr_t begin = (uintptr_t)atomic_load(&pages);
     int saved = errno;
-    if (!instruction || (uintptr_t)at - begin >= LENGTH)
+    if (!instruction || !begin || (uintptr_t)at - begin >= LENGTH)
         return false;
     atomic_store(&stored, true);
     bool opened = protect_by_signal(false);
@@ -209,8 +209,10 @@ int registers_descriptor(void)
 
 void registers_inherit(void)
 {
-    if (atomic_load(&pages))
-        registers_open();
-    descriptor_close(&faults);
+    if (atomic_load(&pages) && way == BY_SIGNAL && atomic_load(&closed))
+        protect(false);
+    atomic_store(&closed, false);
+    atomic_store(&woken, NULL);
+    descriptor_close(&faults); /* a call on it would open the registers of the parent */
     atomic_store(&pages, NULL);
 }
