@@ -118,6 +118,7 @@ struct duty {
     unsigned looks;                      /* while it looks on */
     uint32_t polled;                     /* process->poller.rounds at its last look */
     nanos worked;                        /* when a look last found work */
+    bool exact;                          /* its sleeps end on time, without the kernel's slack */
     nanos looked_around;
 };
 
@@ -246,9 +247,12 @@ static nanos serve_timers(struct process *process, nanos now)
     return latest < deadline ? latest : deadline;
 }
 
-/* Sleeps for so short a time that no store and no peer has to end it. */
+/* Sleeps for so short a time that no store and no peer has to end it. The kernel's slack of a timer, 50 us, would be
+ * most of a nap; the sleeps of a helper without queues in memory keep it. */
 static void take_nap(struct duty *duty, nanos latest)
 {
+    if (!duty->exact)
+        duty->exact = !prctl(PR_SET_TIMERSLACK, NANOS_MICROSECOND, 0ul, 0ul, 0ul);
     nanos now = clock_now();
     duty_sleep(duty, now + nap < latest ? now + nap : latest, now, false);
 }
@@ -409,7 +413,6 @@ static void *help(void *argument)
     struct duty duty = {.process = argument, .linger = linger_least};
     pthread_setname_np(pthread_self(), "softverbs");
     ask_for_short_slices();
-    prctl(PR_SET_TIMERSLACK, 1000ul);
     node_vouch(duty.process->node);
     while (!atomic_load(&duty.process->helper.stopping))
         step(&duty);
