@@ -60,7 +60,7 @@ static int feed_receives(struct qp *qp, const struct mlx5dv_qp *described)
     const struct receive_ring_form form = {.memory = described->rq.buf,
                                            .count = described->rq.wqe_cnt,
                                            .stride = described->rq.stride,
-                                           .record = (const _Atomic uint32_t *)(void *)described->dbrec};
+                                           .record = (_Atomic uint32_t *)(void *)described->dbrec};
     return form.count ? receive_ring_feed(&qp->receives.own, &form) : 0;
 }
 
@@ -137,7 +137,7 @@ static int feed_shared(struct srq *srq)
     if (memory == MAP_FAILED)
         return ENOMEM;
     struct receive_ring_form form = {
-        memory,         count,         stride,      (const _Atomic uint32_t *)(void *)(memory + size - LINE),
+        memory,         count,         stride,      (_Atomic uint32_t *)(void *)(memory + size - LINE),
         .linked = true, .owned = true, .size = size};
     for (uint32_t i = 0; i < count; i++)
         bytes_put16(memory + (size_t)i * stride + 2, (uint16_t)((i + 1) & (count - 1)));

@@ -4,8 +4,10 @@
 
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/likely.h"
+#include "base/mapping.h"
 #include "base/own_code.h"
 #include "check/findings/place.h"
 #include "check/findings/symbol.h"
@@ -14,13 +16,32 @@ enum { PLACES = 2048, NEAR = 16, FRAME_MOST = 1 << 20, SITES = 1024, WAYS = 4 };
 
 enum state { FREE, WRITTEN, READY };
 
-static struct place_of_post places[PLACES];
+/* Made for the first post that is checked: a program that locks its memory, and is not checked, does not have them. */
+static struct tables {
+    struct place_of_post places[PLACES];
+    struct site { /* the last places of posts, by return address; several addresses may share an entry */
+        _Atomic(const struct place_of_post *) ways[WAYS];
+        _Atomic unsigned turn;
+    } sites[SITES];
+} * _Atomic tables;
 
-/* The last places of posts, by return address; several addresses may share an entry. */
-static struct site {
-    _Atomic(const struct place_of_post *) ways[WAYS];
-    _Atomic unsigned turn;
-} sites[SITES];
+/* Returns NULL where no memory is left. */
+static struct tables *make_tables(void)
+{
+    struct tables *there = NULL;
+    void *made = mapping_make(sizeof *there, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (made == MAP_FAILED)
+        return NULL;
+    if (atomic_compare_exchange_strong(&tables, &there, made))
+        return made;
+    munmap(made, sizeof *there);
+    return there;
+}
+
+static struct place_of_post *place_at(size_t at)
+{
+    return &atomic_load_explicit(&tables, memory_order_relaxed)->places[at % PLACES];
+}
 
 struct registers {
     const char *stack, *frame;
@@ -90,7 +111,7 @@ static const struct place_of_post *find_place(const struct place_of_post *place)
 {
     size_t begin = place_in_table(place);
     for (unsigned near = 0; near < NEAR; near++) {
-        const struct place_of_post *known = &places[(begin + near) % PLACES];
+        const struct place_of_post *known = place_at(begin + near);
         unsigned state = atomic_load_explicit(&known->state, memory_order_acquire);
         if (likely(state == READY && is_same(known, place)))
             return known;
@@ -105,7 +126,7 @@ static const struct place_of_post *enter_place(const struct place_of_post *place
 {
     size_t begin = place_in_table(place);
     for (unsigned near = 0; near < NEAR; near++) {
-        struct place_of_post *entry = &places[(begin + near) % PLACES];
+        struct place_of_post *entry = place_at(begin + near);
         unsigned expected = FREE;
         if (!atomic_compare_exchange_strong(&entry->state, &expected, WRITTEN))
             continue;
@@ -162,7 +183,10 @@ static inline bool is_here(const struct place_of_post *place, const void *addres
 const struct place_of_post *place_of_post(const void *address, const void *frame)
 {
     const struct registers at = registers_of(frame);
-    struct site *site = &sites[((uintptr_t)address * 0x9e3779b97f4a7c15ull >> 32) % SITES];
+    struct tables *there = atomic_load_explicit(&tables, memory_order_acquire);
+    if (unlikely(!there) && !(there = make_tables()))
+        return NULL;
+    struct site *site = &there->sites[((uintptr_t)address * 0x9e3779b97f4a7c15ull >> 32) % SITES];
     for (unsigned way = 0; way < WAYS; way++) {
         const struct place_of_post *last = atomic_load_explicit(&site->ways[way], memory_order_acquire);
         if (!last)

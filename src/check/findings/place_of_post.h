@@ -15,6 +15,7 @@ struct place_of_post {
 };
 
 /* The place of a post, for a function of the data path that the program called. Posts at the same place get the same
- * pointer, which stays valid. NULL: there are too many places. The caller holds no lock. Thread-safe. */
+ * pointer, which stays valid. NULL: there are too many places, or no memory is left. The caller holds no lock.
+ * Thread-safe. */
 #define PLACE_OF_POST place_of_post(__builtin_return_address(0), __builtin_frame_address(0))
 const struct place_of_post *place_of_post(const void *address, const void *frame);

@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/mapping.h"
 #include "base/static_lock.h"
 #include "calls/imports.h"
 #include "check/findings/checker_scope.h"
@@ -272,7 +274,17 @@ bool symbol_is_wrapper(const void *address)
 
 /* -- steps from a frame to its caller's */
 
-struct symbol_step symbol_steps[SYMBOL_STEPS]; /* written under `session` */
+struct symbol_step *_Atomic symbol_steps; /* the entries are written under `session` */
+
+/* Makes them: a program that locks its memory, and is not checked, does not have them. */
+static void make_steps(void)
+{
+    size_t size = SYMBOL_STEPS * sizeof(struct symbol_step);
+    struct symbol_step *there = NULL;
+    void *made = mapping_make(size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (made != MAP_FAILED && !atomic_compare_exchange_strong(&symbol_steps, &there, made))
+        munmap(made, size);
+}
 
 #ifdef __x86_64__
 
@@ -328,8 +340,9 @@ static void find_frame(uint64_t call, struct symbol_step *step)
 /* The entry of this address, or else a free one for it; NULL: there is no room. */
 static struct symbol_step *find_entry(const void *address)
 {
-    for (unsigned near = 0; near < SYMBOL_NEAR; near++) {
-        struct symbol_step *step = &symbol_steps[symbol_place(address, near)];
+    struct symbol_step *steps = atomic_load_explicit(&symbol_steps, memory_order_acquire);
+    for (unsigned near = 0; steps && near < SYMBOL_NEAR; near++) {
+        struct symbol_step *step = &steps[symbol_place(address, near)];
         uintptr_t taken = atomic_load_explicit(&step->address, memory_order_acquire);
         if (!taken || taken == (uintptr_t)address)
             return step;
@@ -340,10 +353,13 @@ static struct symbol_step *find_entry(const void *address)
 const struct symbol_step *symbol_learn(const void *address)
 {
     static const struct symbol_step nothing;
+    int error = errno;
+    if (!atomic_load(&symbol_steps))
+        make_steps();
     struct symbol_step *step = find_entry(address);
     if (!step || step->address == (uintptr_t)address)
         return step ? step : &nothing;
-    int error = errno, before = checker_scope_begin();
+    int before = checker_scope_begin();
     mutex_take(&session);
     step = find_entry(address);
     if (step && !step->address) {

@@ -45,7 +45,7 @@ struct symbol_step {
 enum symbol_base { SYMBOL_NO_BASE /* not known */, SYMBOL_STACK_POINTER, SYMBOL_FRAME_POINTER };
 
 enum { SYMBOL_STEPS = 4096, SYMBOL_NEAR = 8 };
-extern struct symbol_step symbol_steps[SYMBOL_STEPS];
+extern struct symbol_step *_Atomic symbol_steps; /* SYMBOL_STEPS; NULL until the first is learned */
 
 static inline size_t symbol_place(const void *address, unsigned near)
 {
@@ -59,8 +59,9 @@ const struct symbol_step *symbol_learn(const void *address);
  * it. Asking again costs a few loads. Thread-safe. */
 static inline const struct symbol_step *symbol_step(const void *address)
 {
-    const struct symbol_step *step = &symbol_steps[symbol_place(address, 0)];
-    bool known = atomic_load_explicit(&step->address, memory_order_acquire) == (uintptr_t)address;
+    const struct symbol_step *steps = atomic_load_explicit(&symbol_steps, memory_order_acquire);
+    const struct symbol_step *step = steps ? &steps[symbol_place(address, 0)] : NULL;
+    bool known = step && atomic_load_explicit(&step->address, memory_order_acquire) == (uintptr_t)address;
     return __builtin_expect(known, 1) ? step : symbol_learn(address);
 }
 

@@ -49,9 +49,12 @@ static void pull(struct receive_queue *queue)
         ;
 }
 
+/* The record, too: a report may pull before the queue pair's own part forgets its records (mlx5/part.c). */
 static void clear_ring(struct receive_source *source)
 {
-    ring_of(source)->taken = ring_of(source)->next = 0;
+    struct receive_ring *ring = ring_of(source);
+    atomic_store(ring->form.record, 0);
+    ring->taken = ring->next = 0;
 }
 
 static void release_ring(struct receive_source *source)

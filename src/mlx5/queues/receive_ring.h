@@ -12,12 +12,12 @@ struct tag_places;
 
 struct receive_ring_form {
     uint8_t *memory;
-    uint32_t count, stride;         /* a power of two of receives, of so many bytes */
-    const _Atomic uint32_t *record; /* big-endian */
-    bool linked;                    /* an SRQ: each names the next */
-    bool owned;                     /* `memory` is freed with the queue */
-    size_t size;                    /* of the memory then */
-    struct tag_places *tags;        /* of an SRQ with tag matching, freed with it; otherwise NULL */
+    uint32_t count, stride;   /* a power of two of receives, of so many bytes */
+    _Atomic uint32_t *record; /* big-endian */
+    bool linked;              /* an SRQ: each names the next */
+    bool owned;               /* `memory` is freed with the queue */
+    size_t size;              /* of the memory then */
+    struct tag_places *tags;  /* of an SRQ with tag matching, freed with it; otherwise NULL */
 };
 
 /* Lets the queue have its receives from memory of this form. 0 or an errno; then the memory is the caller's. */

@@ -213,7 +213,8 @@ static bool take_next(struct send_ring *ring, uint16_t posted, nanos now)
         fill_own(work, WORK_VENDOR_MALFORMED, IBV_SEND_SIGNALED);
     else if (!qp_part_runs(work))
         obey_work(qp, work);
-    ring->taken = whole ? (uint16_t)(ring->taken + form_blocks(&form)) : posted;
+    uint16_t next = whole ? (uint16_t)(ring->taken + form_blocks(&form)) : posted;
+    atomic_store_explicit(&ring->taken, next, memory_order_relaxed);
     post_commit(qp, work, now);
     return true;
 }
@@ -257,5 +258,5 @@ void send_ring_clear(struct send_ring *ring)
     lock_assert_held(&ring->qp->lock);
     atomic_store(&ring->records[RECORD_RECEIVE], 0);
     atomic_store(&ring->records[RECORD_SEND], 0);
-    ring->taken = 0;
+    atomic_store_explicit(&ring->taken, 0, memory_order_relaxed);
 }

@@ -20,7 +20,7 @@ struct send_ring {
     size_t size;
     uint8_t *blocks;
     uint32_t count;            /* blocks; a power of two */
-    uint16_t taken;            /* the index after the last block that was taken; under qp->lock */
+    _Atomic uint16_t taken;    /* the index after the last block that was taken; changed under qp->lock */
     _Atomic uint32_t *records; /* big-endian, RECORD_WORDS of them */
     struct region region;      /* the blocks, from which bytes are sent */
 };
@@ -38,9 +38,9 @@ unsigned send_ring_take(struct send_ring *, nanos now);
 /* Forgets all that was posted, as the queue pair is reset. Under qp->lock. */
 void send_ring_clear(struct send_ring *);
 
-/* Returns true if the record has an index that was not taken. */
+/* Returns true if the record has an index that was not taken: a hint, as it needs no lock. */
 static inline bool send_ring_has_work(const struct send_ring *ring)
 {
     uint32_t record = atomic_load_explicit(&ring->records[RECORD_SEND], memory_order_acquire);
-    return (uint16_t)__builtin_bswap32(record) != ring->taken;
+    return (uint16_t)__builtin_bswap32(record) != atomic_load_explicit(&ring->taken, memory_order_relaxed);
 }
