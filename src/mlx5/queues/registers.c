@@ -175,7 +175,7 @@ static bool may_close(void)
     if (way != BY_SIGNAL)
         return way == BY_FAULTS;
     guard_start(); /* the program may have taken the signal since */
-    return !blocked_by_a_thread() || tell_polling("userfaultfd is not permitted, and a thread blocks SIGSEGV");
+    return !blocked_by_a_thread() || tell_polling("no userfaultfd is in use, and a thread blocks SIGSEGV");
 }
 
 bool registers_close(struct node *node)

@@ -1,6 +1,7 @@
 /* Queues in memory: events of completion queues, helpers that sleep, and the children of forks. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,6 +134,11 @@ static double processor_seconds(void)
 
 static void an_idle_process_uses_no_processor(const void *row)
 {
+#if defined(__SANITIZE_THREAD__)
+    const char *setting = getenv("SOFTVERBS_DOORBELLS");
+    if (setting && !strcmp(setting, "signal"))
+        harness_skip("a thread of ThreadSanitizer blocks SIGSEGV, so the helper polls");
+#endif
     ends_open_connection();
     ends_send_inline(NOP, "");
     ends_expect_entry(&ends.sent, ENTRY_REQUEST, 0);
@@ -164,6 +170,41 @@ static void the_child_of_a_fork_rings_no_bell(const void *row)
     ends_close();
 }
 
+/* /proc/PID/pagemap has 64 bits for each page; bit 57: userfaultfd notices a store into it. */
+static bool register_is_closed(void)
+{
+    uint64_t page = 0;
+    int file = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    off_t at = (off_t)((uintptr_t)ends.near.queues.bf.reg / (uintptr_t)getpagesize() * sizeof page);
+    EXPECT(pread(file, &page, sizeof page, at), ==, (ssize_t)sizeof page);
+    close(file);
+    return page >> 57 & 1;
+}
+
+/* The helper opens them, too, but seldom: each 5 seconds. */
+static void a_fork_leaves_the_registers_closed(const void *row)
+{
+    const char *setting = getenv("SOFTVERBS_DOORBELLS");
+    if (!setting || strcmp(setting, "faults"))
+        harness_skip("only userfaultfd belongs to a process that may be another one");
+    ends_open_connection();
+    ends_receive();
+    bool closed = false;
+    for (unsigned try = 0; try < 2 && !closed; try++) {
+        int status;
+        PATIENTLY_WHILE(!register_is_closed());
+        pid_t child = fork();
+        if (!child)
+            _exit(0);
+        EXPECT(waitpid(child, &status, 0), ==, child);
+        closed = register_is_closed();
+    }
+    EXPECT_TRUE(closed);
+    ends_send_inline(SEND, "of the parent");
+    ends_expect_entry(&ends.received, ENTRY_SEND, 0);
+    ends_close();
+}
+
 static void a_thousand_queue_pairs_share_the_registers(const void *row)
 {
     enum { MANY = 1000 };
@@ -192,6 +233,7 @@ static void all(void)
     CASE(no_doorbell_is_lost_while_the_helper_falls_asleep);
     CASE(an_idle_process_uses_no_processor);
     CASE(the_child_of_a_fork_rings_no_bell);
+    CASE(a_fork_leaves_the_registers_closed);
     CASE(a_thousand_queue_pairs_share_the_registers);
 }
 
