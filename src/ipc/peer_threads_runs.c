@@ -58,8 +58,9 @@ static uint64_t turns_of(struct watch *watch, const struct watched *thread)
     return last ? strtoull(last, NULL, 10) : 0;
 }
 
-/* Looks first whether each thread sleeps, then how often it has run: a thread that sleeps at two looks, and has the
- * same number, did not run in between. Returns how many threads are not of that kind. */
+/* Looks first how often each thread has run, then whether it sleeps: a thread that sleeps at two looks, and has the
+ * same number, did not run in between. (In the other order, one that woke up between the two would have its turn
+ * counted, and could execute something and sleep again.) Returns how many threads are not of that kind. */
 static unsigned watch_look(struct watch *watch)
 {
     unsigned others = 0;
@@ -67,8 +68,8 @@ static unsigned watch_look(struct watch *watch)
         struct watched *thread = &watch->at[i];
         bool slept = thread->sleeps;
         uint64_t before = thread->turns;
-        thread->sleeps = sleeps_elsewhere(watch, thread);
         thread->turns = turns_of(watch, thread);
+        thread->sleeps = sleeps_elsewhere(watch, thread);
         others += !slept || !thread->sleeps || !before || before != thread->turns;
     }
     return others;
