@@ -150,14 +150,17 @@ void cq_memory_describe(const struct cq_memory *memory, struct mlx5dv_cq *to)
 }
 
 /* The program has armed the queue for the entry that follows those it has consumed. If that is there, the event is
- * raised at once. */
+ * raised at once. Of two armings between two looks the first is not seen: in a queue that was ever armed for all
+ * entries one for solicited entries may hide one for all, and counts as that. An event too many harms less than one too
+ * few. */
 static void obey(struct cq_memory *memory, uint32_t word)
 {
     enum { SOLICITED = 1u << 24 };
     struct cq *cq = memory->cq;
     uint32_t consumed = word & COUNT_BITS, waiting = (memory->produced - consumed) & COUNT_BITS;
-    bool only_notable = word & SOLICITED;
+    bool only_notable = word & SOLICITED && !memory->was_for_all;
     bool notable = ((memory->notable - consumed - 1) & COUNT_BITS) < waiting;
+    memory->was_for_all |= !(word & SOLICITED);
     cq_event_arm(cq, only_notable ? CQ_ARMED_SOLICITED : CQ_ARMED);
     if (waiting && waiting <= memory->count && (!only_notable || notable))
         cq_event_notify(cq, notable);

@@ -25,6 +25,7 @@ struct cq_memory {
     uint32_t notable;         /* the position after the newest notable one; under cq->lock */
     bool told_ahead;          /* the checker was told that the program is ahead; of the helper */
     uint32_t armed;           /* the record's word that was obeyed; under process->progress */
+    bool was_for_all;         /* an arming was for all entries; under process->progress */
     _Atomic uint32_t *record; /* big-endian: what the program has consumed, and how it armed the queue */
 };
 

@@ -68,6 +68,26 @@ static void solicited_events_are_for_solicited_messages(const void *row)
     ends_close();
 }
 
+/* The helper sees the second alone, mostly. */
+static void of_two_armings_the_wider_one_counts(const void *row)
+{
+    ends_open_connection();
+    ends_receive();
+    entries_arm(&ends.received, false);
+    ends_send_inline(SEND, "one");
+    take_event(&ends.received);
+    ends_expect_entry(&ends.received, ENTRY_SEND, 0);
+    for (uint16_t i = 1; i <= 40; i++) {
+        ends_receive();
+        entries_arm(&ends.received, false);
+        entries_arm(&ends.received, true);
+        ends_send_inline(SEND, "not solicited");
+        take_event(&ends.received);
+        ends_expect_entry(&ends.received, ENTRY_SEND, i);
+    }
+    ends_close();
+}
+
 static void a_full_queue_overruns(const void *row)
 {
     ends_open_queues(64);
@@ -228,6 +248,7 @@ static void all(void)
 {
     CASE(an_armed_queue_raises_an_event);
     CASE(solicited_events_are_for_solicited_messages);
+    CASE(of_two_armings_the_wider_one_counts);
     CASE(a_full_queue_overruns);
     CASE(overruns_may_be_ignored);
     CASE(no_doorbell_is_lost_while_the_helper_falls_asleep);
