@@ -11,7 +11,7 @@ typedef enum verdict check(char *say, size_t size);
 
 /* the machine: checks_machine.c */
 check check_processors, check_descriptors, check_sealed_memory, check_shared_memory, check_reading, check_namespaces,
-    check_devices, check_packages;
+    check_devices, check_packages, check_doorbells;
 
 /* what belongs to softverbs: checks_own.c */
 check check_library, check_other_library, check_directory, check_left_behind, check_paths, check_settings, check_nccl;

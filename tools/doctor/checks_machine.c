@@ -2,15 +2,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/userfaultfd.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -148,6 +151,34 @@ enum verdict check_reading(char *say, size_t size)
         "process_vm_readv between processes of this user is refused (%s), so large messages are copied twice, "
         "through shared memory, and READs and WRITEs wait for the other side's processor. %s",
         strerror(error), cure);
+}
+
+/* As mlx5/queues/registers.c asks for it: 0 or errno. */
+static int try_userfaultfd(void)
+{
+    struct uffdio_api api = {.api = UFFD_API, .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP};
+    int descriptor = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+    if (descriptor < 0)
+        return errno;
+    int error = ioctl(descriptor, UFFDIO_API, &api) ? errno : 0;
+    close(descriptor);
+    return error;
+}
+
+enum verdict check_doorbells(char *say, size_t size)
+{
+    int error = try_userfaultfd();
+    if (!error)
+        return SAY_AND(
+            VERDICT_OK, say, size,
+            "userfaultfd is permitted, so programs with queues in memory (mlx5=queues) use no processor while "
+            "they are idle.");
+    return SAY_AND(
+        VERDICT_WARNING, say, size,
+        "userfaultfd is refused (%s), so doorbells of queues in memory (mlx5=queues) are noticed by SIGSEGV. "
+        "If a thread of the program blocks that signal, the library looks at the queues all the time and uses "
+        "a processor. Nothing else needs userfaultfd; a container's seccomp filter may forbid it.",
+        strerror(error));
 }
 
 /* The line that changes a setting which forbids user namespaces to others than root; NULL: no setting forbids them. */

@@ -18,6 +18,7 @@ static const struct {
     {"shared memory", check_shared_memory},
     {"sealed memory", check_sealed_memory},
     {"single copy", check_reading},
+    {"doorbells", check_doorbells},
     {"processors", check_processors},
     {"descriptors", check_descriptors},
     {"real devices", check_devices},

@@ -16,8 +16,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import cases
 from cases import SOFTVERBS, Skip, TEMPORARY, expect, softverbs
 
-SYSTEM_CALLS = {"x86_64": {"process_vm_readv": 310, "memfd_create": 319},
-                "aarch64": {"process_vm_readv": 270, "memfd_create": 279}}
+SYSTEM_CALLS = {"x86_64": {"process_vm_readv": 310, "memfd_create": 319, "userfaultfd": 323},
+                "aarch64": {"process_vm_readv": 270, "memfd_create": 279, "userfaultfd": 282}}
 
 
 def _lines(done):
@@ -81,6 +81,12 @@ def refused_reading_is_a_warning_with_its_cost():
     done = _doctor(preexec_fn=_refusing("process_vm_readv"))
     verdict, sentence = _lines(done)["single copy"]
     assert verdict == "warning" and "copied twice" in sentence and "seccomp" in sentence and done.returncode == 0, sentence
+
+
+def a_refused_userfaultfd_is_a_warning():
+    done = _doctor(preexec_fn=_refusing("userfaultfd"))
+    verdict, sentence = _lines(done)["doorbells"]
+    assert verdict == "warning" and "SIGSEGV" in sentence and "uses a processor" in sentence and done.returncode == 0, sentence
 
 
 def refused_memory_is_a_problem():
