@@ -29,7 +29,7 @@ static int fail(int error, const char *what, char *why, size_t why_size)
 
 static int open_socket(struct node *node, char *why, size_t why_size)
 {
-    struct epoll_event event = {.events = EPOLLIN};
+    struct epoll_event event = {.events = EPOLLIN}, doorbell = {.events = EPOLLIN | EPOLLEXCLUSIVE};
     unlink(node->bell.name);
     int error = control_listen(node->bell.name, &node->socket);
     if (!error)
@@ -38,7 +38,7 @@ static int open_socket(struct node *node, char *why, size_t why_size)
     node->waker = descriptor_raise(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     node->retry = descriptor_raise(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
     if (error || node->epoll < 0 || node->waker < 0 || node->retry < 0 ||
-        epoll_ctl(node->epoll, EPOLL_CTL_ADD, node->socket, &event) ||
+        epoll_ctl(node->epoll, EPOLL_CTL_ADD, node->socket, &doorbell) ||
         epoll_ctl(node->epoll, EPOLL_CTL_ADD, node->waker, &event) ||
         epoll_ctl(node->epoll, EPOLL_CTL_ADD, node->retry, &event))
         return fail(error ? error : errno, "The socket for wake-ups can't be made", why, why_size);

@@ -178,6 +178,19 @@ enum { NODE_SILENT_FEW = 3 };
 /* The descriptor that is readable when node_service has something to do; epoll sleeps on it. */
 int node_fd(const struct node *);
 
+/* A thread of the program may sleep in the helper's place: node_open_sleeper makes an epoll instance that has the
+ * doorbell, with the datum 0, to which the caller adds what else the thread waits for. While a thread waits there, a
+ * doorbell wakes this thread alone; at all other moments it wakes node_fd. The oldest instance comes first. A thread
+ * that was woken calls node_attend, looks at the rings, and lets a sleep begin (node_rest) before it waits again or
+ * does something else. -1: no descriptor, or no memory. Both under progress. */
+int node_open_sleeper(struct node *);
+/* Call it where a thread that waited there does something else instead, as it is cancelled: a doorbell may have woken
+ * it. */
+void node_leave_sleeper(struct node *);
+/* Reads the socket: doorbells end here. All else that node_service does is left to the thread of node_fd, which is
+ * woken for it. */
+void node_attend(struct node *);
+
 /* Call it before sleeping: from now on senders ring the doorbell. False: something is waiting already, receive it
  * before you sleep (new frames ring the doorbell nevertheless). Senders ring once; node_awake, or the first doorbell,
  * ends that. Thread-safe. */

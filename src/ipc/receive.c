@@ -154,6 +154,40 @@ void node_service(struct node *node, node_report *report, void *context)
     leave_lost_host(node);
 }
 
+/* The sleep of the doorbell ends here: its sender may mark it as over later, and the next one has another number. */
+void node_attend(struct node *node)
+{
+    node_awake(node);
+    control_receive(node);
+    if (node->heard.polled < node->heard.count)
+        records_look_at_all(node);
+    mend_rings(node);
+    if (node->requests.count || atomic_load(&node->litter))
+        node_wake(node);
+}
+
+/* The kernel wakes the first waiter of a socket that counts as woken (epoll_ctl(2), EPOLLEXCLUSIVE): an instance in
+ * which a thread waits does, and node->epoll, which the helper watches from outside, does not, so it is behind all
+ * others. */
+int node_open_sleeper(struct node *node)
+{
+    struct epoll_event doorbell = {.events = EPOLLIN | EPOLLEXCLUSIVE};
+    int sleeper = descriptor_raise(epoll_create1(EPOLL_CLOEXEC));
+    if (sleeper < 0)
+        return -1;
+    if (!epoll_ctl(sleeper, EPOLL_CTL_ADD, node->socket, &doorbell) &&
+        !epoll_ctl(node->epoll, EPOLL_CTL_DEL, node->socket, NULL) &&
+        !epoll_ctl(node->epoll, EPOLL_CTL_ADD, node->socket, &doorbell))
+        return sleeper;
+    close(sleeper);
+    return -1;
+}
+
+void node_leave_sleeper(struct node *node)
+{
+    node_wake(node);
+}
+
 int node_fd(const struct node *node)
 {
     return node->epoll;

@@ -77,7 +77,8 @@ cold static bool poll_nothing(struct process *process)
     return process->forked;
 }
 
-/* Makes a round of progress. False: another thread has the progress, or has to make it. */
+/* Makes a round of progress. False: another thread has the progress, or has to make it, or more may be left than this
+ * round could do. */
 static inline bool poll_once(struct process *process)
 {
     if (unlikely(process->poller.restraints))
@@ -93,7 +94,7 @@ static inline bool poll_once(struct process *process)
     yield_if_idle(process, done);
     if (unlikely(claim))
         claim_now(process);
-    return true;
+    return done < PROGRESS_FRAMES;
 }
 
 void poller_poll(struct process *process)

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/container.h"
+#include "base/descriptor.h"
 #include "base/static_lock.h"
 #include "base/time_scale.h"
 #include "base/uncancelled.h"
@@ -39,6 +40,7 @@ static void destroy(struct process *process)
         node_close(process->node);
     port_close_all(process);
     follow_end(process);
+    descriptor_close(&process->signals);
     process->parts->end(process);
     traffic_close(&process->traffic);
     qpns_destroy(process->numbers);
@@ -70,6 +72,7 @@ static struct process *create_empty(const struct process_parts *parts)
     kept_story_place(node_path(process->node), node_slot(process->node));
     time_scale_set(setting_millionths(SETTING_TIME_SCALE));
     process->parts = parts;
+    process->signals = -1;
     follow_initialize(process);
     mutex_initialize(&process->control, LOCK_CONTROL);
     lock_set_rank(&process->progress, LOCK_PROGRESS);

@@ -147,6 +147,7 @@ struct process {
     bool inherited;     /* a child's copy, see verbs/context/inherit.h */
     struct helper helper;
     struct poller poller;
+    int signals; /* readable while a signal is pending for the thread that asks (sleepers.c); or -1; under progress */
     struct loop loop;
     struct schedule schedule;
     struct qpn_table *numbers;                /* of endpoints */

@@ -21,7 +21,6 @@
 #include "wire/wire.h"
 
 enum {
-    FRAMES_A_ROUND = 64,
     LATE_ROUNDS = 64, /* for which an ACK that no peer asked for may wait */
     MULTICAST_QP = 0xffffff
 };
@@ -364,7 +363,7 @@ static inline bool is_idle(const struct process *process)
 cold static unsigned make_round(struct process *process, bool ack_later)
 {
     struct round round = {.process = process};
-    unsigned done = node_receive(process->node, take_frame, &round, FRAMES_A_ROUND);
+    unsigned done = node_receive(process->node, take_frame, &round, PROGRESS_FRAMES);
     if (atomic_load_explicit(&process->port_count, memory_order_relaxed))
         done += port_receive(process, take_datagram, drop_datagram, &round);
     if (atomic_load_explicit(&process->loop.no_room_count, memory_order_relaxed))

@@ -3,6 +3,8 @@
 
 #include "process/process.h"
 
+enum { PROGRESS_FRAMES = 64 }; /* that a round takes from each peer at most */
+
 /* Receives, lets endpoints transmit that have output or got room, fails queue pairs whose CQ overran. Under
  * process->progress. Returns how much happened. `ack_later`: an ACK may wait until the next round, since the program
  * will most likely post a packet that can carry it; a thread ensures the next round (loop.owing). */

@@ -12,6 +12,7 @@ static bool wakeups_in_round(const struct process *process)
 
 void wakeups_add(struct process *process, struct wakeup *wakeup)
 {
+    atomic_fetch_add_explicit(&wakeup->added, 1, memory_order_relaxed);
     if (!wakeups_in_round(process)) {
         event_pipe_add(&wakeup->pipe, 1);
         return;

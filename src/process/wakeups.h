@@ -4,6 +4,7 @@
  * for the answers (cq_wait_for_responses). */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdint.h>
 #include <sys/queue.h>
 
@@ -15,6 +16,7 @@ struct wakeup {
     STAILQ_ENTRY(wakeup) next; /* in loop.wakeups */
     struct event_pipe pipe;    /* its owner opens and closes it */
     uint32_t count;            /* bytes to add; 0: not in the list. Only of the thread whose round it is */
+    _Atomic uint32_t added;    /* how often wakeups_add was called */
 };
 
 STAILQ_HEAD(wakeup_list, wakeup);

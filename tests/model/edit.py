@@ -12,6 +12,18 @@ import sys
 
 # name, source below src/, scenario, ((old, new), ...)
 MUTANTS = [
+    ("attends-within-the-sleep", "ipc/receive.c", "sleeper", (
+        ("""    node_awake(node);
+    control_receive(node);
+""", """    control_receive(node);
+"""),)),
+    ("cancelled-with-the-doorbell", "ipc/receive.c", "sleeper-ends", (
+        ("""void node_leave_sleeper(struct node *node)
+{
+    node_wake(node);
+""", """void node_leave_sleeper(struct node *node)
+{
+"""),)),
     # P1: a process that dies between the mark and the message takes the wake-up along
     ("mark-before-message", "link/doorbell.c", "doorbell", (
         ("""    int error = doorbell_insist(doorbell);

@@ -143,6 +143,11 @@ static void take(void *context, struct peer *peer, const struct frame *frame)
     trace_line(NULL, "takes frame %u of %s", header.sequence, process_names[header.from]);
 }
 
+unsigned rig_receive(unsigned process)
+{
+    return node_receive(rig_notes()->nodes[process], take, rig_number(process), 16);
+}
+
 unsigned rig_turn_with(unsigned process, node_take *taken_by)
 {
     struct node *node = rig_notes()->nodes[process];

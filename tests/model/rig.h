@@ -20,7 +20,9 @@ struct notes {
     uint32_t sent[RIG_PROCESSES][RIG_PROCESSES]; /* frames committed, by sender and receiver */
     uint32_t rung[RIG_PROCESSES][RIG_PROCESSES]; /* of those, how many the receiver must have heard of */
     uint32_t received[RIG_PROCESSES][RIG_PROCESSES];
-    uint32_t done[RIG_PROCESSES]; /* the process's body has ended */
+    uint32_t done[RIG_PROCESSES];     /* the process's body has ended */
+    int sleepers[RIG_PROCESSES];      /* node_open_sleeper of each, for a thread of its program */
+    uint32_t progress[RIG_PROCESSES]; /* a thread has the process's progress */
     uint64_t scratch[8];
 };
 
@@ -41,6 +43,8 @@ bool rig_send(unsigned from, unsigned to, uint32_t length);
 /* One round of what the owner of a node does. Returns the number of frames that arrived. */
 unsigned rig_turn(unsigned process);
 unsigned rig_turn_with(unsigned process, node_take *);
+/* The part of it that any thread does. */
+unsigned rig_receive(unsigned process);
 /* The helper's wait between two looks: sleeps until there is something to do. False: the time has come. */
 bool rig_sleep(unsigned process, int milliseconds);
 

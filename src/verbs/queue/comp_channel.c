@@ -38,13 +38,13 @@ struct ibv_comp_channel *comp_channel_create(struct ibv_context *ibv)
     TAILQ_INIT(&channel->ready);
     lock_set_rank(&channel->lock, LOCK_INNERMOST);
     channel->ibv.context = ibv;
-    int error = event_pipe_open(&channel->wakeup.pipe, O_CLOEXEC);
+    int error = event_pipe_open(&channel->sleeper.wakeup.pipe, O_CLOEXEC);
     if (error) {
         free(channel);
         errno = error;
         return NULL;
     }
-    channel->ibv.fd = channel->wakeup.pipe.fd;
+    channel->ibv.fd = channel->sleeper.wakeup.pipe.fd;
     object_add(context, &channel->object, &channel_class, UINT32_MAX, NULL);
     return &channel->ibv;
 }
@@ -61,8 +61,9 @@ int comp_channel_destroy(struct ibv_comp_channel *ibv)
     control_unlock(context);
     if (error)
         return error;
+    sleepers_close(&channel->sleeper);
     close(ibv->fd);
-    event_pipe_close(&channel->wakeup.pipe);
+    event_pipe_close(&channel->sleeper.wakeup.pipe);
     object_free(&channel->object, channel);
     return 0;
 }
@@ -73,7 +74,7 @@ void comp_channel_notify(struct comp_channel *channel, struct cq *cq)
     if (!cq->events.waiting++)
         TAILQ_INSERT_TAIL(&channel->ready, cq, events.ready);
     lock_release(&channel->lock);
-    wakeups_add(cq->process, &channel->wakeup);
+    wakeups_add(cq->process, &channel->sleeper.wakeup);
 }
 
 bool comp_channel_has(struct comp_channel *channel, const struct cq *cq)
@@ -109,10 +110,21 @@ static void note_fetched(struct cq *cq)
     lock_release(&cq->lock);
 }
 
+/* 0, or -1 and errno. */
+static int sleep_for_event(struct comp_channel *channel)
+{
+    struct process *process = channel->object.context->process;
+    if (process->inherited)
+        return 0;
+    int error = sleepers_wait(process, &channel->sleeper, channel->ibv.fd);
+    errno = error ? error : errno;
+    return error ? -1 : 0;
+}
+
 int comp_channel_get(struct ibv_comp_channel *ibv, struct ibv_cq **out, void **cq_context)
 {
     struct comp_channel *channel = (struct comp_channel *)ibv;
-    while (!event_pipe_take(&channel->wakeup.pipe, ibv->fd)) {
+    while (!sleep_for_event(channel) && !event_pipe_take(&channel->sleeper.wakeup.pipe, ibv->fd)) {
         /* the event whose byte this was may have gone with its CQ: then wait for the next */
         struct cq *cq = take_first(channel);
         if (cq) {
@@ -142,7 +154,7 @@ uint32_t comp_channel_withdraw(struct comp_channel *channel, struct cq *cq)
     if (cq->events.waiting)
         TAILQ_REMOVE(&channel->ready, cq, events.ready);
     for (; cq->events.waiting; cq->events.waiting--)
-        event_pipe_take_back(&channel->wakeup.pipe);
+        event_pipe_take_back(&channel->sleeper.wakeup.pipe);
     uint32_t fetched = cq->events.fetched;
     lock_release(&channel->lock);
     return fetched;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/lock.h"
-#include "process/wakeups.h"
+#include "process/sleepers.h"
 #include "verbs/object/object.h"
 
 struct comp_channel {
@@ -10,7 +10,7 @@ struct comp_channel {
     struct object object;
     struct lock lock;
     TAILQ_HEAD(, cq) ready; /* CQs with events that are not fetched yet */
-    struct wakeup wakeup;   /* wakes the program's thread that waits for events */
+    struct sleeper sleeper; /* the program's thread that waits for events */
 };
 
 struct ibv_comp_channel *comp_channel_create(struct ibv_context *); /* NULL and errno */

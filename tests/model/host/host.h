@@ -68,12 +68,15 @@ struct host_socket {
 
 struct host_interest {
     uint8_t fd, kind, number, owner; /* of the descriptor; kind FD_NONE: unused */
+    uint8_t order;                   /* of EPOLLEXCLUSIVE: the least is woken first */
+    bool passed;                     /* the latest message woke another one */
     uint32_t events;
     uint64_t data;
 };
 
 struct host_epoll {
     uint8_t references;
+    uint8_t waiting; /* a thread is in epoll_wait, and no message has woken it */
     struct host_interest interests[HOST_INTERESTS];
 };
 
@@ -116,6 +119,7 @@ struct host {
     struct host_name names[HOST_NAMES];
     struct host_fd fds[MEMORY_PROCESSES][HOST_FDS]; /* all from here on is hashed as it is */
     struct host_epoll epolls[HOST_EPOLLS];
+    uint8_t last_order; /* of an interest */
     struct host_counter eventfds[HOST_EVENTFDS];
     struct host_timer timers[HOST_TIMERS];
     struct host_memfd memfds[HOST_MEMFDS];
@@ -198,3 +202,5 @@ void host_file_drop(unsigned number);
 void host_unlock(unsigned file, unsigned process, uint32_t start, uint32_t end);
 void host_socket_drop(unsigned number);
 void host_forget_interest(unsigned process, unsigned fd);
+/* A message has come to the socket. */
+void host_arrived(unsigned socket);

@@ -84,10 +84,16 @@ int model_epoll_ctl(int descriptor, int operation, int watched, struct epoll_eve
         interest = free_interest(epoll);
     else if (!interest || operation == EPOLL_CTL_ADD)
         return host_error(interest ? EEXIST : ENOENT);
-    *interest = (struct host_interest){(uint8_t)number, what->kind,    what->number,
-                                       (uint8_t)owner,  event->events, event->data.u64};
     if (operation == EPOLL_CTL_DEL)
         *interest = (struct host_interest){0};
+    else
+        *interest = (struct host_interest){.fd = (uint8_t)number,
+                                           .kind = what->kind,
+                                           .number = what->number,
+                                           .owner = (uint8_t)owner,
+                                           .order = ++host.last_order,
+                                           .events = event->events,
+                                           .data = event->data.u64};
     return 0;
 }
 
@@ -126,6 +132,66 @@ static uint32_t ready_events(enum fd_kind kind, unsigned number)
             return EPOLLIN;
     }
     return 0;
+}
+
+/* --- which thread a message wakes
+ *
+ * A message wakes the first instance with EPOLLEXCLUSIVE in which a thread waits, and no later one. An instance that is
+ * waited for from outside, by poll, does not end that (epoll_ctl(2)). */
+
+static bool is_of(const struct host_interest *interest, unsigned socket)
+{
+    return interest->kind == FD_SOCKET && interest->number == socket && interest->events & EPOLLEXCLUSIVE;
+}
+
+static void pass_all(unsigned socket, unsigned order, bool passed)
+{
+    for (unsigned i = 0; i < HOST_EPOLLS * HOST_INTERESTS; i++) {
+        struct host_interest *interest = &host.epolls[i / HOST_INTERESTS].interests[i % HOST_INTERESTS];
+        if (is_of(interest, socket) && interest->order > order)
+            interest->passed = passed;
+    }
+}
+
+void host_arrived(unsigned socket)
+{
+    struct host_epoll *first = NULL;
+    unsigned order = UINT8_MAX;
+    pass_all(socket, 0, false);
+    for (unsigned i = 0; i < HOST_EPOLLS * HOST_INTERESTS; i++) {
+        struct host_epoll *epoll = &host.epolls[i / HOST_INTERESTS];
+        const struct host_interest *interest = &epoll->interests[i % HOST_INTERESTS];
+        if (!epoll->waiting || !is_of(interest, socket) || interest->order >= order)
+            continue;
+        first = epoll;
+        order = interest->order;
+    }
+    if (!first)
+        return;
+    first->waiting--;
+    pass_all(socket, order, true);
+}
+
+/* A thread that begins its wait sees what is there. */
+static void forget_passed(const struct host_fd *fd)
+{
+    for (unsigned i = 0; fd->kind == FD_EPOLL && i < HOST_INTERESTS; i++)
+        if (host.epolls[fd->number].interests[i].passed)
+            host_change()->epolls[fd->number].interests[i].passed = false;
+}
+
+/* As ready_events, for a thread that waits already. */
+static bool is_woken(struct host_fd fd, uint32_t events)
+{
+    if (fd.kind != FD_EPOLL)
+        return ready_events(fd.kind, fd.number) & events;
+    for (unsigned i = 0; i < HOST_INTERESTS; i++) {
+        const struct host_interest *interest = &host.epolls[fd.number].interests[i];
+        if (interest->kind != FD_NONE && !interest->passed &&
+            ready_events(interest->kind, interest->number) & interest->events)
+            return true;
+    }
+    return false;
 }
 
 /* --- timers */
@@ -198,7 +264,7 @@ static bool is_polled_ready(const void *argument)
     const struct polled *polled = argument;
     for (nfds_t i = 0; i < polled->count; i++) {
         struct host_fd fd = polled->table[polled->fds[i].fd - HOST_FIRST_FD];
-        if (ready_events(fd.kind, fd.number) & (uint32_t)polled->fds[i].events)
+        if (is_woken(fd, (uint32_t)polled->fds[i].events))
             return true;
     }
     return false;
@@ -219,6 +285,8 @@ static int report_ready(struct polled *polled)
 static int wait_for(struct pollfd *fds, nfds_t count, nanos deadline, const void *at)
 {
     struct polled polled = {fds, count, host.fds[host_process()]};
+    for (nfds_t i = 0; i < count; i++)
+        forget_passed(&polled.table[fds[i].fd - HOST_FIRST_FD]);
     if (deadline == 0)
         schedule_step();
     else {
@@ -237,13 +305,33 @@ int model_poll(struct pollfd *fds, nfds_t count, int milliseconds)
     return wait_for(fds, count, milliseconds ? deadline : 0, HERE);
 }
 
+static bool is_epoll_woken(const void *fd)
+{
+    return is_woken(*(const struct host_fd *)fd, EPOLLIN);
+}
+
+static void wait_in(struct host_fd *fd)
+{
+    struct host_epoll *epoll = &host_change()->epolls[fd->number];
+    forget_passed(fd);
+    if (is_epoll_woken(fd))
+        return;
+    trace_line(HERE, "sleeps in epoll_wait");
+    epoll->waiting = 1;
+    schedule_wait(is_epoll_woken, fd, NANOS_NEVER);
+    host_change()->epolls[fd->number].waiting = 0;
+}
+
+/* One thread at a time waits in an instance. */
 int model_epoll_wait(int descriptor, struct epoll_event *events, int most, int milliseconds)
 {
     struct host_fd *fd = host_fd(descriptor, FD_EPOLL);
     int count = 0;
     schedule_step();
-    if (!fd || milliseconds)
+    if (!fd || milliseconds > 0)
         host_unknown("epoll_wait");
+    if (milliseconds)
+        wait_in(fd);
     for (unsigned i = 0; i < HOST_INTERESTS && count < most; i++) {
         struct host_interest *interest = &host.epolls[fd->number].interests[i];
         uint32_t ready =

@@ -130,6 +130,7 @@ static void enqueue(struct host_socket *from, struct host_socket *to, const stru
         host_unknown("sendmsg: many descriptors");
     memcpy(queued->bytes, piece->iov_base, piece->iov_len);
     from->unread++;
+    host_arrived((unsigned)(to - host.sockets));
     for (unsigned i = 0; i < count && i < sizeof queued->memfds; i++) {
         queued->memfds[i] = (uint8_t)(host_fd(descriptors[i], FD_MEMFD)->number + 1);
         host_memfd_hold(queued->memfds[i] - 1u);

@@ -110,6 +110,118 @@ const struct scenario scenario_rest_held = {
     .more = {.preemptions = ANY_NUMBER, .deaths = 1},
 };
 
+/* A thread of B's program sleeps in the helper's place, as process/sleepers.c lets it. */
+
+static bool is_free(const void *progress)
+{
+    return !*(const uint32_t *)progress;
+}
+
+static void take_progress(void)
+{
+    schedule_step();
+    schedule_wait(is_free, &rig_notes()->progress[B], NANOS_NEVER);
+    rig_notes()->progress[B] = 1;
+}
+
+static bool try_progress(void)
+{
+    schedule_step();
+    bool free = is_free(&rig_notes()->progress[B]);
+    if (free)
+        rig_notes()->progress[B] = 1;
+    return free;
+}
+
+static void release_progress(void)
+{
+    schedule_step();
+    rig_notes()->progress[B] = 0;
+}
+
+static void help(void *argument)
+{
+    for (;;) {
+        schedule_forget(__LINE__);
+        rig_sleep(B, -1);
+        take_progress();
+        while (rig_turn(B))
+            ;
+        release_progress();
+    }
+}
+
+static void serve_once(struct node *node)
+{
+    take_progress();
+    node_attend(node);
+    rig_receive(B);
+    release_progress();
+    if (node_rest(node))
+        return;
+    bool taken = try_progress();
+    if (!taken) {
+        node_wake(node);
+        return;
+    }
+    rig_receive(B);
+    release_progress();
+}
+
+static void sleep_in_its_place(void *argument)
+{
+    struct epoll_event event;
+    for (;;) {
+        schedule_forget(__LINE__);
+        epoll_wait(rig_notes()->sleepers[B], &event, 1, -1);
+        serve_once(rig_notes()->nodes[B]);
+    }
+}
+
+/* It is cancelled as a doorbell wakes it. */
+static void end_in_its_place(void *argument)
+{
+    struct epoll_event event;
+    epoll_wait(rig_notes()->sleepers[B], &event, 1, -1);
+    node_leave_sleeper(rig_notes()->nodes[B]);
+}
+
+static void set_up_sleeper(void (*body)(void *))
+{
+    rig_join(3);
+    rig_attach(A, B);
+    rig_attach(C, B);
+    schedule_process_at(A)->may_die = true;
+    schedule_process_at(A)->may_stop = true;
+    schedule_as(schedule_process_at(B));
+    rig_notes()->sleepers[B] = node_open_sleeper(rig_notes()->nodes[B]);
+    schedule_as(NULL);
+    rig_keep_members();
+    rig_thread(B, help);
+    schedule_thread(schedule_process_at(B), "B's program", body, rig_number(B));
+    rig_thread(A, send_once);
+    rig_thread(C, send_once);
+}
+
+static void set_up_sleeper_that_serves(void)
+{
+    set_up_sleeper(sleep_in_its_place);
+}
+
+static void set_up_sleeper_that_ends(void)
+{
+    set_up_sleeper(end_in_its_place);
+}
+
+SCENARIO(sleeper, set_up_sleeper_that_serves, "sleeper", "a thread that sleeps in its helper's place misses nothing",
+         .checks = {rig_all_received, NULL}, .budget = {.preemptions = 1, .stops = 1},
+         .more = {.preemptions = 2, .deaths = 1, .stops = 1})
+
+SCENARIO(sleeper_ends, set_up_sleeper_that_ends, "sleeper-ends",
+         "a thread that is cancelled in its helper's place takes no doorbell along", .checks = {rig_all_received, NULL},
+         .budget = {.preemptions = 1, .stops = 1},
+         .more = {.preemptions = 2, .deaths = 1, .stops = 1})
+
 static void set_up_membarrier(void)
 {
     set_up();

@@ -9,6 +9,8 @@
     ONE(meeting)                                                                                                       \
     ONE(rest)                                                                                                          \
     ONE(rest_held)                                                                                                     \
+    ONE(sleeper)                                                                                                       \
+    ONE(sleeper_ends)                                                                                                  \
     ONE(membarrier)                                                                                                    \
     ONE(refused)                                                                                                       \
     ONE(handover)                                                                                                      \
