@@ -52,6 +52,7 @@ bench:
 	@bench/costs.py build/softverbs
 	@bench/srd_peers.py build/softverbs
 	@bench/queues.py build/softverbs
+	@bench/sleeping.py build/softverbs
 
 interop:
 	@tools/build/setup.sh build check
