@@ -184,6 +184,8 @@ int node_fd(const struct node *);
  * that was woken calls node_attend, looks at the rings, and lets a sleep begin (node_rest) before it waits again or
  * does something else. -1: no descriptor, or no memory. Both under progress. */
 int node_open_sleeper(struct node *);
+/* Takes the doorbell out of the instance, in which a thread may still wait for the rest. Thread-safe. */
+void node_close_sleeper(struct node *, int sleeper);
 /* Call it where a thread that waited there does something else instead, as it is cancelled: a doorbell may have woken
  * it. */
 void node_leave_sleeper(struct node *);

@@ -183,6 +183,12 @@ int node_open_sleeper(struct node *node)
     return -1;
 }
 
+void node_close_sleeper(struct node *node, int sleeper)
+{
+    epoll_ctl(sleeper, EPOLL_CTL_DEL, node->socket, NULL);
+    node_wake(node); /* a doorbell may have woken its thread just now */
+}
+
 void node_leave_sleeper(struct node *node)
 {
     node_wake(node);

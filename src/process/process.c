@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include "base/container.h"
-#include "base/descriptor.h"
 #include "base/static_lock.h"
 #include "base/time_scale.h"
 #include "base/uncancelled.h"
@@ -40,7 +39,6 @@ static void destroy(struct process *process)
         node_close(process->node);
     port_close_all(process);
     follow_end(process);
-    descriptor_close(&process->signals);
     process->parts->end(process);
     traffic_close(&process->traffic);
     qpns_destroy(process->numbers);
@@ -72,7 +70,6 @@ static struct process *create_empty(const struct process_parts *parts)
     kept_story_place(node_path(process->node), node_slot(process->node));
     time_scale_set(setting_millionths(SETTING_TIME_SCALE));
     process->parts = parts;
-    process->signals = -1;
     follow_initialize(process);
     mutex_initialize(&process->control, LOCK_CONTROL);
     lock_set_rank(&process->progress, LOCK_PROGRESS);
@@ -192,6 +189,16 @@ static struct process *refuse_late(void)
                          "the program has closed its descriptors. Until it ends no device can be opened.");
     errno = EBUSY;
     return NULL;
+}
+
+void process_leave_sleeper(const struct process *process)
+{
+    int before = uncancelled_begin();
+    mutex_take(&joining);
+    if (process == the_process || process == late)
+        node_leave_sleeper(process->node);
+    mutex_release(&joining);
+    uncancelled_end(before);
 }
 
 /* Joins the host, under `joining`. A process that has left the host at its end does not join again. */

@@ -147,7 +147,6 @@ struct process {
     bool inherited;     /* a child's copy, see verbs/context/inherit.h */
     struct helper helper;
     struct poller poller;
-    int signals; /* readable while a signal is pending for the thread that asks (sleepers.c); or -1; under progress */
     struct loop loop;
     struct schedule schedule;
     struct qpn_table *numbers;                /* of endpoints */
@@ -162,6 +161,9 @@ struct process {
  * Thread-safe. */
 struct process *process_join(const struct process_parts *);
 void process_leave(struct process *);
+
+/* node_leave_sleeper, if the process still exists. Without locks. */
+void process_leave_sleeper(const struct process *);
 
 /* Makes forks wait for the threads that hold locks of the library, and these threads for forks. Called when the
  * library is first used, not sooner: handlers that the program has registered for forks by then, of an allocator for

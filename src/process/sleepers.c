@@ -53,23 +53,29 @@ static bool await(int epoll, int fd, uint32_t kind)
     return fd >= 0 && !epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &other);
 }
 
-/* The epoll instance keeps the file of signals only while it has a descriptor, which is the process's. Under progress.
- */
-static bool await_signals(struct process *process, int epoll)
+/* The file of signals, of all epoll instances, as an instance keeps it only while it has a descriptor. -1: not opened.
+ * With the number of instances, under progress. */
+static int signals = -1;
+static unsigned opened;
+static atomic_uint waiting; /* threads */
+
+static bool await_signals(int epoll)
 {
     sigset_t blocked;
-    lock_assert_held(&process->progress);
     fill_blocked(&blocked);
-    if (process->signals < 0)
-        process->signals = descriptor_raise(signalfd(-1, &blocked, SFD_CLOEXEC | SFD_NONBLOCK));
-    return await(epoll, process->signals, SIGNAL);
+    if (signals < 0)
+        signals = descriptor_raise(signalfd(-1, &blocked, SFD_CLOEXEC | SFD_NONBLOCK));
+    return await(epoll, signals, SIGNAL);
 }
 
 static int open_sleeper(struct process *process, int fd)
 {
+    lock_assert_held(&process->progress);
     int epoll = node_open_sleeper(process->node);
-    if (epoll >= 0 && await(epoll, fd, EVENT) && await_signals(process, epoll))
+    if (epoll >= 0 && await(epoll, fd, EVENT) && await_signals(epoll)) {
+        opened++;
         return epoll;
+    }
     descriptor_close(&epoll);
     return -1;
 }
@@ -89,11 +95,24 @@ static int epoll_of(struct process *process, struct sleeper *sleeper, int fd)
     return atomic_load(&sleeper->epoll);
 }
 
-void sleepers_close(struct sleeper *sleeper)
+static void close_sleeper(struct node *node, int epoll)
+{
+    if (node)
+        node_close_sleeper(node, epoll);
+    close(epoll);
+    if (!--opened && !atomic_load(&waiting))
+        descriptor_close(&signals);
+}
+
+/* A thread that waits for a channel that the program has destroyed waits on, as it does in read(2), until a signal
+ * comes or it is cancelled. It takes no doorbell any more. */
+void sleepers_close(struct process *process, struct sleeper *sleeper)
 {
     int epoll = atomic_load(&sleeper->epoll), before = uncancelled_begin();
+    lock_take(&process->progress);
     if (epoll > 0)
-        close(epoll);
+        close_sleeper(process_node(process), epoll);
+    lock_release(&process->progress);
     uncancelled_end(before);
 }
 
@@ -154,12 +173,13 @@ struct rest {
     sigset_t before;
 };
 
-/* The thread is cancelled: a doorbell may have woken it at the same time. */
+/* The thread is cancelled: a doorbell may have woken it at the same time. The program may have closed the device. */
 static void end_rest(void *argument)
 {
     struct rest *rest = argument;
+    atomic_fetch_sub(&waiting, 1);
     pthread_sigmask(SIG_SETMASK, &rest->before, NULL);
-    node_leave_sleeper(rest->process->node);
+    process_leave_sleeper(rest->process);
 }
 
 static int rest_on(struct process *process, struct sleeper *sleeper)
@@ -170,10 +190,12 @@ static int rest_on(struct process *process, struct sleeper *sleeper)
     bool interrupted;
     fill_blocked(&blocked);
     pthread_sigmask(SIG_BLOCK, &blocked, &rest.before);
+    atomic_fetch_add(&waiting, 1);
     pthread_cleanup_push(end_rest, &rest);
     while ((found = sleep_once(process, sleeper)) == 1u << DOORBELL)
         ;
     pthread_cleanup_pop(false);
+    atomic_fetch_sub(&waiting, 1);
     interrupted = found & 1u << SIGNAL && would_interrupt(&rest.before);
     pthread_sigmask(SIG_SETMASK, &rest.before, NULL);
     return interrupted && !(found & 1u << EVENT) ? EINTR : 0;

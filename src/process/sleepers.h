@@ -21,5 +21,5 @@ struct sleeper {
  * point. Without locks. */
 int sleepers_wait(struct process *, struct sleeper *, int fd);
 
-/* No thread waits any more. */
-void sleepers_close(struct sleeper *);
+/* The sleeper's channel is destroyed. Under process->control. */
+void sleepers_close(struct process *, struct sleeper *);

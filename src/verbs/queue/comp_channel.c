@@ -61,7 +61,7 @@ int comp_channel_destroy(struct ibv_comp_channel *ibv)
     control_unlock(context);
     if (error)
         return error;
-    sleepers_close(&channel->sleeper);
+    sleepers_close(context->process, &channel->sleeper);
     close(ibv->fd);
     event_pipe_close(&channel->sleeper.wakeup.pipe);
     object_free(&channel->object, channel);
@@ -124,7 +124,8 @@ static int sleep_for_event(struct comp_channel *channel)
 int comp_channel_get(struct ibv_comp_channel *ibv, struct ibv_cq **out, void **cq_context)
 {
     struct comp_channel *channel = (struct comp_channel *)ibv;
-    while (!sleep_for_event(channel) && !event_pipe_take(&channel->sleeper.wakeup.pipe, ibv->fd)) {
+    int fd = ibv->fd; /* the program may destroy the channel while a thread waits */
+    while (!sleep_for_event(channel) && !event_pipe_take(&channel->sleeper.wakeup.pipe, fd)) {
         /* the event whose byte this was may have gone with its CQ: then wait for the next */
         struct cq *cq = take_first(channel);
         if (cq) {

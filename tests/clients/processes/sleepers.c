@@ -6,6 +6,7 @@
  *   two       two threads wait, each for its own channel
  *   signals   handlers without SA_RESTART end the wait with EINTR, others and ignored signals do not
  *   handler   while a thread is in a handler that it ran in its wait, the other process reads memory
+ *   closed    threads wait while the device is closed: one is cancelled then, and one is ended by a signal
  *   cancel    threads are cancelled while messages come to them; the next one gets what follows */
 #include <errno.h>
 #include <poll.h>
@@ -344,10 +345,29 @@ static void cancel(unsigned rounds)
     }
 }
 
+static void closed(unsigned rounds)
+{
+    struct waiter waiters[WAYS];
+    handle(SIGUSR2, count, 0);
+    for (unsigned i = 0; i < WAYS; i++)
+        begin_to_wait(&waiters[i], &ways[i]);
+    for (unsigned i = 0; i < WAYS; i++) {
+        if (ibv_destroy_qp(ways[i].qp) || ibv_dereg_mr(ways[i].mr))
+            die("objects are left");
+        endpoint_close(&ways[i].endpoint);
+    }
+    pthread_cancel(waiters[0].thread);
+    pthread_join(waiters[0].thread, NULL);
+    signal_handled(&waiters[1], SIGUSR2);
+    PATIENTLY_WHILE(waiters[1].result == -1);
+    expect_end(&waiters[1], EINTR, "a handler after the device was closed");
+}
+
 static const struct {
     const char *name;
     void (*play)(unsigned rounds);
-} modes[] = {{"moments", moments}, {"two", two}, {"signals", signals}, {"handler", handler}, {"cancel", cancel}};
+} modes[] = {{"moments", moments}, {"two", two},       {"signals", signals},
+             {"handler", handler}, {"cancel", cancel}, {"closed", closed}};
 
 static void play(const char *name, unsigned rounds)
 {
