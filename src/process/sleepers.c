@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/descriptor.h"
@@ -32,17 +33,32 @@ static void fill_blocked(sigset_t *set)
         sigdelset(set, own[i]);
 }
 
-/* Returns true if read(2) would end with EINTR by a signal that is pending and was not blocked before. */
-static bool would_interrupt(const sigset_t *before)
+/* Takes a signal that is pending and was not blocked before, and sends it to this thread: of one for the process it
+ * would not be known which thread handles it. 0: there is none any more. The bare call, as the other one is a
+ * cancellation point and may lose the signal. */
+static int claim_signal(const sigset_t *before)
 {
-    sigset_t pending;
-    struct sigaction action;
-    sigpending(&pending);
+    static const struct timespec now = {0};
+    sigset_t mine;
+    siginfo_t info;
+    fill_blocked(&mine);
     for (int number = 1; number < NSIG; number++)
-        if (sigismember(&pending, number) == 1 && !sigismember(before, number) && !sigaction(number, NULL, &action) &&
-            action.sa_handler != SIG_IGN && action.sa_handler != SIG_DFL && !(action.sa_flags & SA_RESTART))
-            return true;
-    return false;
+        if (sigismember(before, number) == 1)
+            sigdelset(&mine, number);
+    long number = syscall(SYS_rt_sigtimedwait, &mine, &info, &now, (size_t)NSIG / 8);
+    if (number <= 0)
+        return 0;
+    if (syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), number, &info))
+        pthread_kill(pthread_self(), (int)number);
+    return (int)number;
+}
+
+/* Returns true if read(2) ends with EINTR when this signal is handled. */
+static bool interrupts(int number)
+{
+    struct sigaction action;
+    return !sigaction(number, NULL, &action) && action.sa_handler != SIG_IGN && action.sa_handler != SIG_DFL &&
+           !(action.sa_flags & SA_RESTART);
 }
 
 /* --- opening */
@@ -182,12 +198,12 @@ static void end_rest(void *argument)
     process_leave_sleeper(rest->process);
 }
 
-static int rest_on(struct process *process, struct sleeper *sleeper)
+/* Sleeps with signals blocked. Returns what has ended that, and the signal that is handled now, or 0. */
+static unsigned rest_blocked(struct process *process, struct sleeper *sleeper, int *number)
 {
     struct rest rest = {.process = process};
     sigset_t blocked;
     unsigned found;
-    bool interrupted;
     fill_blocked(&blocked);
     pthread_sigmask(SIG_BLOCK, &blocked, &rest.before);
     atomic_fetch_add(&waiting, 1);
@@ -196,9 +212,21 @@ static int rest_on(struct process *process, struct sleeper *sleeper)
         ;
     pthread_cleanup_pop(false);
     atomic_fetch_sub(&waiting, 1);
-    interrupted = found & 1u << SIGNAL && would_interrupt(&rest.before);
+    *number = found & 1u << SIGNAL ? claim_signal(&rest.before) : 0;
     pthread_sigmask(SIG_SETMASK, &rest.before, NULL);
-    return interrupted && !(found & 1u << EVENT) ? EINTR : 0;
+    return found;
+}
+
+static int rest_on(struct process *process, struct sleeper *sleeper)
+{
+    unsigned found;
+    int number;
+    do {
+        found = rest_blocked(process, sleeper, &number);
+        if (number && !(found & 1u << EVENT) && interrupts(number))
+            return EINTR;
+    } while (number && !(found & 1u << EVENT));
+    return 0; /* also for a signal that the program blocks, which would end each sleep */
 }
 
 static bool waits(int fd)

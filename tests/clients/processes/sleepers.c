@@ -219,6 +219,7 @@ static void handle(int number, void (*handler)(int), int flags)
 struct waiter {
     pthread_t thread;
     struct way *way;
+    int blocked;       /* a signal that the thread blocks; or 0 */
     atomic_int number; /* of the thread; 0: it has not begun */
     atomic_int result; /* errno of the wait; -1: it lasts */
 };
@@ -226,6 +227,11 @@ struct waiter {
 static void *wait_once(void *argument)
 {
     struct waiter *waiter = argument;
+    sigset_t set;
+    sigemptyset(&set);
+    if (waiter->blocked)
+        sigaddset(&set, waiter->blocked);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
     atomic_store(&waiter->number, gettid());
     bool taken = sleep_for_event(waiter->way);
     atomic_store(&waiter->result, taken ? 0 : errno);
@@ -244,14 +250,19 @@ static bool sleeps(int thread)
     return state && state[2] == 'S';
 }
 
-static void begin_to_wait(struct waiter *waiter, struct way *way)
+static void begin_to_wait_with(struct waiter *waiter, struct way *way, int blocked)
 {
-    *waiter = (struct waiter){.way = way, .result = -1};
+    *waiter = (struct waiter){.way = way, .result = -1, .blocked = blocked};
     if (ibv_req_notify_cq(way->endpoint.cq, 0))
         die("ibv_req_notify_cq fails");
     if (pthread_create(&waiter->thread, NULL, wait_once, waiter))
         die("no thread");
     PATIENTLY_WHILE(!sleeps(waiter->number));
+}
+
+static void begin_to_wait(struct waiter *waiter, struct way *way)
+{
+    begin_to_wait_with(waiter, way, 0);
 }
 
 static void expect_end(struct waiter *waiter, int result, const char *what)
@@ -294,6 +305,9 @@ static void signals(unsigned rounds)
         signal_handled(&waiter, SIGUSR2);
         PATIENTLY_WHILE(waiter.result == -1);
         expect_end(&waiter, EINTR, "a handler without SA_RESTART");
+        begin_to_wait_with(&waiter, &ways[0], SIGUSR2);
+        pthread_kill(waiter.thread, SIGUSR2);
+        take_message(&waiter, "with a signal that the thread blocks");
     }
 }
 
