@@ -12,6 +12,7 @@
 
 #include "base/descriptor.h"
 #include "base/uncancelled.h"
+#include "process/helper.h"
 #include "process/poller.h"
 #include "process/progress.h"
 #include "process/restraints.h"
@@ -124,10 +125,12 @@ static void close_sleeper(struct node *node, int epoll)
  * comes or it is cancelled. It takes no doorbell any more. */
 void sleepers_close(struct process *process, struct sleeper *sleeper)
 {
-    int epoll = atomic_load(&sleeper->epoll), before = uncancelled_begin();
+    int epoll = atomic_load(&sleeper->epoll);
+    if (epoll <= 0)
+        return;
+    int before = uncancelled_begin();
     lock_take(&process->progress);
-    if (epoll > 0)
-        close_sleeper(process_node(process), epoll);
+    close_sleeper(process_node(process), epoll);
     lock_release(&process->progress);
     uncancelled_end(before);
 }
@@ -157,10 +160,12 @@ static bool serve(struct process *process)
 {
     int before = uncancelled_begin();
     bool served = make_round(process);
-    if (served)
+    if (served) {
         poller_handover(process);
-    else
+        helper_watch(process);
+    } else {
         node_leave_sleeper(process->node);
+    }
     uncancelled_end(before);
     return served;
 }
