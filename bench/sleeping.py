@@ -3,6 +3,8 @@
 
 Usage: sleeping.py SOFTVERBS [ANOTHER]    the command of another build is measured, too
 
+Then rsockets (rstream, 64 bytes) and rping -v, beside TCP (rstream -T s).
+
 Both ends are on two processors or on one, alone or beside two programs that compute; and sixteen pairs at once. Times are half of the round trip in
 microseconds, medians of rounds of the medians of one run, with the ratio to the datagrams; then how often a second the client's threads were woken: the
 program's and the library's. Nothing here passes or fails; docs/evidence/sleeping.md has the numbers."""
@@ -134,6 +136,42 @@ def show_pairs(count):
     print(f"| {count} pairs at once | {' | '.join(cells)} |", flush=True)
 
 
+def pair(words, server, client, directory):
+    """Seconds of the client, and what it printed."""
+    environment = {**os.environ, "SOFTVERBS_DIR": directory}
+    with subprocess.Popen([*words, *server], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
+        time.sleep(0.5)
+        began = time.monotonic()
+        done = subprocess.run([*words, *client], env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=300, check=False)
+        return time.monotonic() - began, done.stdout
+
+
+def rsockets(words, directory, *options):
+    """Microseconds one way."""
+    common = ["-p", str(free_port()), "-S", "64", "-I", str(MESSAGES), "-C", "1", *options]
+    _, said = pair(words, ["rstream", *common], ["rstream", "-s", "127.0.0.1", *common], directory)
+    return float(said.split()[-1])
+
+
+def rping(words, directory):
+    """Microseconds of a ping, with its start and end."""
+    common = ["-p", str(free_port()), "-C", str(MESSAGES), "-v"]
+    seconds, _ = pair(words, ["rping", "-s", *common], ["rping", "-c", "-a", "127.0.0.1", *common], directory)
+    return seconds / MESSAGES * 1e6
+
+
+def show_others():
+    with tempfile.TemporaryDirectory() as folder:
+        for name, measure in (("rsockets, 64 bytes one way", rsockets), ("rping -v, a ping", rping)):
+            times = [[] for _ in range(1 + len(BUILDS))]
+            for _ in range(ROUNDS):
+                times[0].append(rsockets([], folder, "-T", "s"))
+                for each, build in zip(times[1:], BUILDS):
+                    each.append(measure([build, "run", "--"], folder))
+            least, *ours = map(statistics.median, times)
+            print(f"| {name} | {least:.2f} | " + " | ".join(f"{each:.2f} ({each / least:.2f})" for each in ours) + " |", flush=True)
+
+
 if __name__ == "__main__":
     if not shutil.which("ib_send_lat"):
         print("sleeping.py: without ib_send_lat nothing is measured", file=sys.stderr)
@@ -147,3 +185,6 @@ if __name__ == "__main__":
     show("any processor", (None, None), 0)
     show("any processor, both busy", (None, None), 2)
     show_pairs(2 if IS_TEST else 16)
+    if shutil.which("rstream"):
+        print("\n| | TCP, 64 bytes one way | " + " | ".join(titles) + " |\n|---|" + "---:|" * (1 + len(titles)))
+        show_others()
