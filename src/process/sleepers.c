@@ -49,7 +49,7 @@ static int claim_signal(const sigset_t *before)
     long number = syscall(SYS_rt_sigtimedwait, &mine, &info, &now, (size_t)NSIG / 8);
     if (number <= 0)
         return 0;
-    if (syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), number, &info))
+    if (syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), number, &info))
         pthread_kill(pthread_self(), (int)number);
     return (int)number;
 }
