@@ -120,6 +120,7 @@ static void close_descriptors(struct node *node)
     atomic_store(&node->table->waker, -1);
     for (unsigned i = 0; i < node->requests.count; i++)
         close(node->requests.descriptors[i]);
+    descriptor_close(&node->listened);
     descriptor_close(&node->socket);
     descriptor_close(&node->epoll);
     descriptor_close(&node->ends);
@@ -135,7 +136,7 @@ int node_open(struct node **result, const char *directory, char *why, size_t why
     if (!node)
         return fail(ENOMEM, "This process can't join the host's directory", why, why_size);
     lock_set_rank(&node->lock, LOCK_NODE);
-    node->spare = node->socket = node->epoll = node->ends = node->waker = node->retry = -1;
+    node->spare = node->listened = node->socket = node->epoll = node->ends = node->waker = node->retry = -1;
     node->published.descriptor = -1;
     if (directory ? snprintf(node->directory, sizeof node->directory, "%s", directory) > NODE_DIRECTORY_MAX
                   : !node_directory(node->directory)) {

@@ -1,5 +1,6 @@
 /* Receiving, sleeping and waking. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -166,6 +167,21 @@ void node_attend(struct node *node)
         node_wake(node);
 }
 
+/* Makes node->epoll the last waiter of the socket, by another descriptor of it: the old one stays until the new one is
+ * there, as a helper that hears no doorbell would be lost. */
+static bool listen_last(struct node *node, struct epoll_event *doorbell)
+{
+    int again = descriptor_raise(fcntl(node->socket, F_DUPFD_CLOEXEC, 0));
+    if (again < 0 || epoll_ctl(node->epoll, EPOLL_CTL_ADD, again, doorbell)) {
+        descriptor_close(&again);
+        return false;
+    }
+    epoll_ctl(node->epoll, EPOLL_CTL_DEL, node->listened < 0 ? node->socket : node->listened, NULL);
+    descriptor_close(&node->listened);
+    node->listened = again;
+    return true;
+}
+
 /* The kernel wakes the first waiter of a socket that counts as woken (epoll_ctl(2), EPOLLEXCLUSIVE): an instance in
  * which a thread waits does, and node->epoll, which the helper watches from outside, does not, so it is behind all
  * others. */
@@ -175,9 +191,7 @@ int node_open_sleeper(struct node *node)
     int sleeper = descriptor_raise(epoll_create1(EPOLL_CLOEXEC));
     if (sleeper < 0)
         return -1;
-    if (!epoll_ctl(sleeper, EPOLL_CTL_ADD, node->socket, &doorbell) &&
-        !epoll_ctl(node->epoll, EPOLL_CTL_DEL, node->socket, NULL) &&
-        !epoll_ctl(node->epoll, EPOLL_CTL_ADD, node->socket, &doorbell))
+    if (!epoll_ctl(sleeper, EPOLL_CTL_ADD, node->socket, &doorbell) && listen_last(node, &doorbell))
         return sleeper;
     close(sleeper);
     return -1;

@@ -39,6 +39,7 @@ struct node {
     char directory[NODE_DIRECTORY_MAX + 1];
     unsigned slot;
     uint32_t generation;
+    int listened; /* the socket again, which `epoll` has since a sleeper was opened (receive.c); or -1 */
     int socket, epoll;
     atomic_int spare;         /* a descriptor whose place a new ring may take (base/spare.h), or -1 */
     bool cramped;             /* the last ring that arrived found no place; under progress */

@@ -172,6 +172,9 @@ int host_duplicate(const struct host_fd *fd)
     case FD_EVENTFD:
         host.eventfds[fd->number].references++;
         break;
+    case FD_SOCKET:
+        host.sockets[fd->number].references++;
+        break;
     default:
         host_unknown("dup");
     }
